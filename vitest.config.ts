@@ -4,41 +4,62 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * What is handed out beside the services: packages, documents, manifests, the start command, and the whole system with certificates and traces. These tests take
- * long, and a change of a service hardly ever breaks them, so `npm test` leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
+ * What is handed out beside the services: packages, documents, manifests, the start command, and the whole system with
+ * certificates and traces. These tests take long, and a change of a service hardly ever breaks them, so `npm test`
+ * leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
  */
 const checksRelease = process.env['TEST_SCOPE'] !== 'services';
 const release = [
-  ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map((name) => `http/${name}`),
+  ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map(
+    (name) => `http/${name}`,
+  ),
   'embedded/test/postgres',
   'gateway/test/browser',
   'local/test/end-to-end',
 ];
 const leftToCi = checksRelease ? [] : release.map((file) => `**/${file}.test.ts`);
 
-/** Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run last, two at a time. */
+/**
+ * Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run
+ * last, two at a time.
+ */
 const timed = ['apps/local/test/stack.test.ts'];
 const waiting = ['libs/postgres/test/migrate.test.ts', 'libs/events/test/connection.test.ts'];
 const lastFiles = checksRelease ? [...timed, ...waiting] : [];
 
-/** The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy and the others idle. */
-const longest = ['http/faults.test.ts', 'http/erasure.test.ts', 'calendar/test/contention.test.ts', 'notification/test/random-mails.test.ts', 'local/test/end-to-end.test.ts', 'local/test/stack.test.ts'];
+/**
+ * The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy
+ * and the others idle.
+ */
+const longest = [
+  'http/faults.test.ts',
+  'http/erasure.test.ts',
+  'calendar/test/contention.test.ts',
+  'notification/test/random-mails.test.ts',
+  'local/test/end-to-end.test.ts',
+  'local/test/stack.test.ts',
+];
 
 /** The files of a project follow each other: a worker ends when the next file belongs to another one. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId, project }: TestSpecification): string => (longest.some((name) => moduleId.endsWith(name)) ? '' : project.name);
+    const rank = ({ moduleId, project }: TestSpecification): string =>
+      longest.some((name) => moduleId.endsWith(name)) ? '' : project.name;
     return sorted.sort((a, b) => rank(a).localeCompare(rank(b)));
   }
 }
 
-/** A machine that needs longer for so much new memory is slow: it takes twice as long where a virtual machine gives its free memory back to the host. */
+/**
+ * A machine that needs longer for so much new memory is slow: it takes twice as long where a virtual machine gives its
+ * free memory back to the host.
+ */
 const slowMemory = { bytes: 128 * 1_024 * 1_024, ms: 250 };
 
 /**
- * Most tests wait for servers: five files at once keep both cores of a small machine busy for 87 % of the time, four for 80 %. A slow one is busy with three; five
- * take longer there, and make each other's processes miss the time limits of production.
+ * Most tests wait for servers: five files at once keep both cores of a small machine busy for 87 % of the time, four
+ * for 80 %. A slow one is busy with three; five take longer there, and make each other's processes miss the time limits
+ * of production.
  */
 function filesAtOnce(): number {
   // Vitest evaluates this file once for each project, and all of them must have the same number: it is measured once.
@@ -55,13 +76,24 @@ function isSlow(): boolean {
 
 const tests = (workspace: string): string[] => [`${workspace}/src/**/*.test.ts`, `${workspace}/test/**/*.test.ts`];
 
-/** The workspaces whose tests need no common set-up. They are one project, because a worker and what it has loaded serve only one. */
+/**
+ * The workspaces whose tests need no common set-up. They are one project, because a worker and what it has loaded serve
+ * only one.
+ */
 const all = {
   extends: true as const,
   test: {
     name: 'all',
     include: ['libs/*', 'apps/*'].flatMap(tests),
-    exclude: ['**/node_modules/**', 'apps/calendar/**', 'apps/local/test/{http,upgrade}/**', 'apps/faults/test/**', ...timed, ...lastFiles, ...leftToCi],
+    exclude: [
+      '**/node_modules/**',
+      'apps/calendar/**',
+      'apps/local/test/{http,upgrade}/**',
+      'apps/faults/test/**',
+      ...timed,
+      ...lastFiles,
+      ...leftToCi,
+    ],
   },
 };
 
@@ -154,7 +186,8 @@ export default defineConfig({
     maxWorkers: Math.max(filesAtOnce(), availableParallelism() - 1),
     // Otherwise a worker spends a tenth of its time on collecting what is young.
     execArgv: ['--max-semi-space-size=32'],
-    // The files that a worker runs one after the other share what they import: to load it takes longer than most of them.
+    // The files that a worker runs one after the other share what they import: to load it takes longer than most of
+    // them.
     isolate: false,
     reporters: ['default', new URL('libs/testing/src/summary-reporter.ts', import.meta.url).pathname],
   },

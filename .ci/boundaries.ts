@@ -1,6 +1,6 @@
 /**
- * What the linter cannot see: a service is not reached around its gRPC interface, a lib knows no app, migrations stand alone, and what a
- * workspace imports is what Nx believes it imports.
+ * What the linter cannot see: a service is not reached around its gRPC interface, a lib knows no app, migrations stand
+ * alone, and what a workspace imports is what Nx believes it imports.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
@@ -40,8 +40,10 @@ for (const manifestPath of globSync(['apps/*/package.json', 'libs/*/package.json
     if (isApp(name)) faults.push(`${workspace} imports ${name}: services are reached by gRPC only`);
   }
   for (const name of declared) {
-    if (name.startsWith(scope) && !used.has(name) && !isApp(name)) faults.push(`${workspace} declares ${name} without using it`);
-    if (isApp(name) && !starters.includes(workspace)) faults.push(`${workspace} depends on ${name}: only ${starters.join(' and ')} start services`);
+    if (name.startsWith(scope) && !used.has(name) && !isApp(name))
+      faults.push(`${workspace} declares ${name} without using it`);
+    if (isApp(name) && !starters.includes(workspace))
+      faults.push(`${workspace} depends on ${name}: only ${starters.join(' and ')} start services`);
   }
 }
 

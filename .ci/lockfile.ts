@@ -1,6 +1,6 @@
 /**
- * What runs is what the lockfile names: npm has verified each package of this machine against a checksum in it, installed no other version and
- * no other package, and has run no package's code, which could download more.
+ * What runs is what the lockfile names: npm has verified each package of this machine against a checksum in it,
+ * installed no other version and no other package, and has run no package's code, which could download more.
  */
 import { readFileSync } from 'node:fs';
 import { inspectInstall } from '../apps/local/lockfile.mjs';
@@ -12,19 +12,34 @@ interface Lockfile {
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lockfile;
 /** Installed by the check that needs them (.ci/run), with npm ci. */
 const { packages: ofPython } = JSON.parse(readFileSync('.ci/python/package-lock.json', 'utf8')) as Lockfile;
-const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { optionalDependencies: Record<string, string> };
+const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  optionalDependencies: Record<string, string>;
+};
 const { missing, unverified, unknown } = inspectInstall('.') as Record<'missing' | 'unverified' | 'unknown', string[]>;
 const nodes = Object.keys(optionalDependencies).map((name) => packages[`node_modules/${name}`]);
 
 const faults = [
-  ...missing.map((path) => `${path} is not installed as in package-lock.json: run npm ci; if it is left out again, its checksum does not match`),
+  ...missing.map(
+    (path) =>
+      `${path} is not installed as in package-lock.json: run npm ci; if it is left out again, its checksum does not match`,
+  ),
   ...unverified.map((path) => `${path} has no checksum in package-lock.json`),
   ...unknown.map((path) => `${path} is not in package-lock.json: run npm ci`),
-  ...Object.entries(packages).flatMap(([path, { resolved, link }]) => (resolved && !link ? [`${path} names the registry that served it`] : [])),
-  ...Object.entries(ofPython).flatMap(([path, { resolved, integrity }]) => (resolved || (path && !integrity) ? [`.ci/python: ${path} names a registry, or has no checksum`] : [])),
-  ...(nodes.length > 0 && nodes.every((node) => node?.integrity) ? [] : ["the project's Node has no checksum for one of its platforms"]),
-  ...(new Set(nodes.map((node) => node?.version)).size === 1 ? [] : ["the project's Node is not the same version on all platforms"]),
-  ...(/^ignore-scripts=true$/m.test(readFileSync('.npmrc', 'utf8')) ? [] : ['.npmrc lets packages run code while they are installed']),
+  ...Object.entries(packages).flatMap(([path, { resolved, link }]) =>
+    resolved && !link ? [`${path} names the registry that served it`] : [],
+  ),
+  ...Object.entries(ofPython).flatMap(([path, { resolved, integrity }]) =>
+    resolved || (path && !integrity) ? [`.ci/python: ${path} names a registry, or has no checksum`] : [],
+  ),
+  ...(nodes.length > 0 && nodes.every((node) => node?.integrity)
+    ? []
+    : ["the project's Node has no checksum for one of its platforms"]),
+  ...(new Set(nodes.map((node) => node?.version)).size === 1
+    ? []
+    : ["the project's Node is not the same version on all platforms"]),
+  ...(/^ignore-scripts=true$/m.test(readFileSync('.npmrc', 'utf8'))
+    ? []
+    : ['.npmrc lets packages run code while they are installed']),
 ];
 
 for (const fault of faults) console.error(fault);

@@ -42,16 +42,31 @@ export function bodiesOf(document: Document, { operationId, requestBody, respons
 }
 
 function examplesOf({ components }: Document, { example, examples = {} }: Body): unknown[] {
-  const named = Object.values(examples).map(({ value, $ref }) => ($ref ? components.examples?.[$ref.split('/').at(-1)!]!.value : value));
+  const named = Object.values(examples).map(({ value, $ref }) =>
+    $ref ? components.examples?.[$ref.split('/').at(-1)!]!.value : value,
+  );
   return example === undefined ? named : [example, ...named];
 }
 
-/** A class of Python for each of the bodies, which needs nothing but the standard library. Instants stay text, as the API has them. */
+/**
+ * A class of Python for each of the bodies, which needs nothing but the standard library. Instants stay text, as the
+ * API has them.
+ */
 export async function generatePythonTypes({ components: { schemas } }: Document, bodies: JsonBody[]): Promise<string> {
   const definitions = Object.fromEntries(bodies.map(({ name, schema }) => [name, schema]));
   const inputData = new InputData();
   const schema = JSON.stringify({ definitions, components: { schemas } });
-  await inputData.addSource('schema', { name: 'Scheduling', uris: ['#/definitions/'], schema }, () => new JSONSchemaInput(new FetchingJSONSchemaStore()));
-  const { lines } = await quicktype({ inputData, lang: 'python', rendererOptions: { 'python-version': '3.7' }, inferDateTimes: false, inferUuids: false });
+  await inputData.addSource(
+    'schema',
+    { name: 'Scheduling', uris: ['#/definitions/'], schema },
+    () => new JSONSchemaInput(new FetchingJSONSchemaStore()),
+  );
+  const { lines } = await quicktype({
+    inputData,
+    lang: 'python',
+    rendererOptions: { 'python-version': '3.7' },
+    inferDateTimes: false,
+    inferUuids: false,
+  });
   return lines.join('\n');
 }

@@ -1,4 +1,7 @@
-/** The API document can be turned into types of another language than TypeScript: they compile, and are those of the bodies in the document. */
+/**
+ * The API document can be turned into types of another language than TypeScript: they compile, and are those of the
+ * bodies in the document.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -25,7 +28,9 @@ def read(created: CreateUserResponse201, slot: Slot) -> int:
     return slot.start  # pyright: ignore[reportReturnType]
 `;
 
-/** Reads each example as its type and writes it again. The names of the functions are those of the types, in snake case. */
+/**
+ * Reads each example as its type and writes it again. The names of the functions are those of the types, in snake case.
+ */
 const writeAgain = `
 import json
 import scheduling
@@ -51,7 +56,10 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'python-types-'));
   await writeFile(join(folder, 'scheduling.py'), code);
   await writeFile(join(folder, 'mistakes.py'), mistakes);
-  await writeFile(join(folder, 'pyrightconfig.json'), JSON.stringify({ typeCheckingMode: 'standard', reportUnnecessaryTypeIgnoreComment: 'error' }));
+  await writeFile(
+    join(folder, 'pyrightconfig.json'),
+    JSON.stringify({ typeCheckingMode: 'standard', reportUnnecessaryTypeIgnoreComment: 'error' }),
+  );
 });
 after(() => rm(folder, { recursive: true }));
 
@@ -64,7 +72,9 @@ describe('types for Python', () => {
       'the operations that neither take nor return JSON',
     );
     assert.ok(operationsOf(document).length > 45);
-    const functions = new Set([...code.matchAll(/^def (\w+)_from_dict\(/gm)].map(([, name]) => name!.replaceAll('_', '')));
+    const functions = new Set(
+      [...code.matchAll(/^def (\w+)_from_dict\(/gm)].map(([, name]) => name!.replaceAll('_', '')),
+    );
     assert.deepEqual(
       bodies.map(({ name }) => name).filter((name) => !functions.has(name.toLowerCase())),
       [],
@@ -75,14 +85,21 @@ describe('types for Python', () => {
     const classes = [...code.matchAll(/^class (\w+)/gm)].map(([, name]) => name!);
     assert.ok(classes.length > 90);
     assert.deepEqual(
-      classes.filter((name) => /^(Purple|Fluffy|Tentacled|Sticky|Indigo|Indecent|Hilarious|Ambitious|Cunning|Magenta)/.test(name)),
+      classes.filter((name) =>
+        /^(Purple|Fluffy|Tentacled|Sticky|Indigo|Indecent|Hilarious|Ambitious|Cunning|Magenta)/.test(name),
+      ),
       [],
     );
   });
 
   it('compile, and the checker finds mistakes in a program that uses them', async () => {
-    const { stdout } = await run('node', [pyright, '--project', folder, '--outputjson']).catch((error: { stdout: string }) => error);
-    const { generalDiagnostics, summary } = JSON.parse(stdout) as { generalDiagnostics: { file: string; message: string; range: unknown }[]; summary: Record<string, number> };
+    const { stdout } = await run('node', [pyright, '--project', folder, '--outputjson']).catch(
+      (error: { stdout: string }) => error,
+    );
+    const { generalDiagnostics, summary } = JSON.parse(stdout) as {
+      generalDiagnostics: { file: string; message: string; range: unknown }[];
+      summary: Record<string, number>;
+    };
     assert.deepEqual(generalDiagnostics, []);
     assert.equal(summary['filesAnalyzed'], 2);
   });
@@ -91,7 +108,9 @@ describe('types for Python', () => {
     const python = await loadPyodide();
     python.FS.writeFile('scheduling.py', code);
     python.globals.set('bodies', JSON.stringify(bodies.map(({ name, examples }) => [name, examples])));
-    const written = JSON.parse(python.runPython(`import sys; sys.path.insert(0, ".")\n${writeAgain}`) as string) as unknown[][];
+    const written = JSON.parse(
+      python.runPython(`import sys; sys.path.insert(0, ".")\n${writeAgain}`) as string,
+    ) as unknown[][];
     for (const [index, { name, examples }] of bodies.entries()) {
       assert.ok(examples.length > 0, `${name} has no example`);
       const compared = name.endsWith('Request') ? withoutNulls : (body: unknown) => body;
@@ -100,7 +119,10 @@ describe('types for Python', () => {
   });
 });
 
-/** A class of quicktype does not distinguish an optional field that is null from one that is absent: in a request it leaves both out. */
+/**
+ * A class of quicktype does not distinguish an optional field that is null from one that is absent: in a request it
+ * leaves both out.
+ */
 function withoutNulls(body: unknown): unknown {
   return JSON.parse(JSON.stringify(body, (_key, value: unknown) => value ?? undefined));
 }

@@ -1,4 +1,5 @@
-// Plain JavaScript for the machine's own Node: a fresh clone has no node_modules, and so neither the project's Node nor anything else.
+// Plain JavaScript for the machine's own Node: a fresh clone has no node_modules, and so neither the project's Node nor
+// anything else.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,10 @@ const lockFile = join(root, 'package-lock.json');
 /** npm's record of what it has installed. */
 const installedFile = join(modules, '.package-lock.json');
 const stampFile = join(modules, '.scheduling-install-stamp');
-/** What Node makes of the code, types stripped and compiled, is kept for all processes: those after the first start faster. */
+/**
+ * What Node makes of the code, types stripped and compiled, is kept for all processes: those after the first start
+ * faster.
+ */
 const compileCache = join(modules, '.cache', 'node');
 
 const commands = {
@@ -54,11 +58,20 @@ async function main(command, args) {
   if (command !== 'install') run([join(root, entry[0]), ...entry.slice(1), ...args], settings);
 }
 
-/** Runs the project's own Node in a session of its own, passes signals on, and ends as it ends. The environment overrides `settings`. */
+/**
+ * Runs the project's own Node in a session of its own, passes signals on, and ends as it ends. The environment
+ * overrides `settings`.
+ */
 function run(args, settings) {
   const path = [join(modules, '.bin'), process.env.PATH].filter(Boolean).join(delimiter);
-  const child = spawn(projectNode, args, { stdio: 'inherit', detached: true, env: { NODE_COMPILE_CACHE: compileCache, ...settings, ...process.env, PATH: path } });
-  child.once('error', (error) => fail(`The project's Node does not start (${error.message}): remove node_modules and try again.`));
+  const child = spawn(projectNode, args, {
+    stdio: 'inherit',
+    detached: true,
+    env: { NODE_COMPILE_CACHE: compileCache, ...settings, ...process.env, PATH: path },
+  });
+  child.once('error', (error) =>
+    fail(`The project's Node does not start (${error.message}): remove node_modules and try again.`),
+  );
   child.once('exit', (code, signal) => process.exit(signal ? 128 + osConstants.signals[signal] : code));
 
   let lastSignalAt = -sameSignalMs;
@@ -79,7 +92,9 @@ function run(args, settings) {
   }, parentPollMs);
 }
 
-/** The npm which runs this script, when it does so through a shell that stays in between and would not pass its end on. */
+/**
+ * The npm which runs this script, when it does so through a shell that stays in between and would not pass its end on.
+ */
 function findNpmAbove() {
   if (!process.env.npm_lifecycle_event) return undefined;
   const [parentOfParent, command] = describeProcess(parent);
@@ -93,7 +108,10 @@ function describeProcess(pid) {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
     return [Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]), command];
   } catch {
-    const [, parent, command] = /^\s*(\d+)\s+(.*)/.exec(spawnSync('ps', ['-o', 'ppid=,command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '') ?? [];
+    const [, parent, command] =
+      /^\s*(\d+)\s+(.*)/.exec(
+        spawnSync('ps', ['-o', 'ppid=,command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '',
+      ) ?? [];
     return [Number(parent ?? 0), command ?? ''];
   }
 }
@@ -145,7 +163,11 @@ async function runInstall(npm, lock) {
   const what = 'installing the packages of package-lock.json (npm ci)';
   showProgress(`${what} …`);
   const progress = setInterval(() => showProgress(`${what} … ${seconds()} s`), progressMs);
-  const { code, output } = await runNpm(npm, ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'], lock);
+  const { code, output } = await runNpm(
+    npm,
+    ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'],
+    lock,
+  );
   clearInterval(progress);
   endProgress();
   if (code !== 0) {
@@ -157,19 +179,28 @@ async function runInstall(npm, lock) {
   if (missing.length > 0) {
     // The next command must not take this for a complete installation.
     rmSync(installedFile, { force: true });
-    return fail(`npm ci did not install ${list(missing)}: the checksum in package-lock.json does not match, or the package could not be downloaded.`);
+    return fail(
+      `npm ci did not install ${list(missing)}: the checksum in package-lock.json does not match, or the package could not be downloaded.`,
+    );
   }
   if (unverified.length > 0) {
-    process.stderr.write(`warning: package-lock.json has no checksum for ${list(unverified)} on this platform: the download was not verified against it\n`);
+    process.stderr.write(
+      `warning: package-lock.json has no checksum for ${list(unverified)} on this platform: the download was not verified against it\n`,
+    );
   }
   if (spawnSync(projectNode, ['--version']).status !== 0) {
-    return fail("The project's Node does not run on this machine: package.json has one for Linux (with glibc) and macOS, on x64 and arm64.");
+    return fail(
+      "The project's Node does not run on this machine: package.json has one for Linux (with glibc) and macOS, on x64 and arm64.",
+    );
   }
   writeFileSync(stampFile, stamp());
   process.stderr.write(`installed the packages in ${seconds()} s\n`);
 }
 
-/** npm 10 links the program of only the first of several packages that have one of the same name, even if it belongs to another platform. */
+/**
+ * npm 10 links the program of only the first of several packages that have one of the same name, even if it belongs to
+ * another platform.
+ */
 function linkNode() {
   if (existsSync(projectNode)) return;
   const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -216,8 +247,8 @@ function findNpm() {
 }
 
 /**
- * One install at a time in one clone. The lock lies outside of node_modules, which npm ci removes; it counts for as long as one of the
- * processes that it names is alive: this script, and npm, which goes on when this script is killed.
+ * One install at a time in one clone. The lock lies outside of node_modules, which npm ci removes; it counts for as
+ * long as one of the processes that it names is alive: this script, and npm, which goes on when this script is killed.
  */
 async function takeLock() {
   const clone = createHash('sha256').update(root).digest('hex').slice(0, 16);

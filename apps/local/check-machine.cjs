@@ -8,7 +8,13 @@ function findFault(platform, version) {
     return 'Windows is supported through WSL2 only: install it (https://learn.microsoft.com/windows/wsl/install) and run this command in it.';
   }
   if (Number(version.split('.')[0]) < oldestNode) {
-    return 'Node ' + oldestNode + ' or newer is needed, this is ' + version + ': install a current one from https://nodejs.org.';
+    return (
+      'Node ' +
+      oldestNode +
+      ' or newer is needed, this is ' +
+      version +
+      ': install a current one from https://nodejs.org.'
+    );
   }
   return undefined;
 }

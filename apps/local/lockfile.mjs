@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Compares what npm has installed with package-lock.json, as far as it is meant for this machine. npm verifies the checksums, but without a word
- * it leaves out an optional package whose checksum does not match, and trusts the registry for a package that has none.
+ * Compares what npm has installed with package-lock.json, as far as it is meant for this machine. npm verifies the
+ * checksums, but without a word it leaves out an optional package whose checksum does not match, and trusts the
+ * registry for a package that has none.
  *
- * `missing`: not installed, or not in the locked version. `unverified`: locked without a checksum. `unknown`: installed, but not in the lockfile.
+ * `missing`: not installed, or not in the locked version. `unverified`: locked without a checksum. `unknown`:
+ * installed, but not in the lockfile.
  */
 export function inspectInstall(root) {
   const locked = readPackages(join(root, 'package-lock.json'));
@@ -23,7 +25,9 @@ export function inspectInstall(root) {
 /** By their folders. The workspaces and the links to them are ours. */
 function readPackages(file) {
   const { packages } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { packages: {} };
-  return Object.fromEntries(Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link));
+  return Object.fromEntries(
+    Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link),
+  );
 }
 
 /** Only Linux has a choice of them. */

@@ -13,7 +13,9 @@ export function parameterise({ kind, name, app, manifest, condition }: Source): 
     replaceAt(template, keys, typeof value === 'function' ? value(readAt(template, keys)) : value);
   }
   const conditions = [condition, ...conditionsOf(kind, app)].filter((given) => given !== undefined);
-  return conditions.length === 0 ? template : new Optional(conditions.length === 1 ? conditions[0]! : `and ${conditions.join(' ')}`, template);
+  return conditions.length === 0
+    ? template
+    : new Optional(conditions.length === 1 ? conditions[0]! : `and ${conditions.join(' ')}`, template);
 }
 
 function conditionsOf(kind: string, app: string): string[] {
@@ -24,7 +26,9 @@ function conditionsOf(kind: string, app: string): string[] {
 /** By kind. Everything else is the same in every installation. */
 const placesOf: Record<string, (app: string, name: string) => Places> = {
   Deployment: (app) => ({
-    'spec.template.metadata.annotations': new Inserted(`(mergeOverwrite (dict "checksum/configuration" (${checksum(app)})) .Values.podAnnotations)`),
+    'spec.template.metadata.annotations': new Inserted(
+      `(mergeOverwrite (dict "checksum/configuration" (${checksum(app)})) .Values.podAnnotations)`,
+    ),
     ...podPlaces(app),
     'spec.template.spec.containers.0.resources': new Inserted(`.Values.services.${app}.resources`),
   }),
@@ -35,15 +39,24 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
       : { 'metadata.annotations': { 'helm.sh/hook': 'test', 'helm.sh/hook-delete-policy': 'before-hook-creation' } }),
     ...podPlaces(app),
   }),
-  ConfigMap: (app): Places => (isService(app) ? { data: (present) => new Inserted(`(mergeOverwrite ${configurationOf(app, present)} .Values.services.${app}.environment)`) } : {}),
+  ConfigMap: (app): Places =>
+    isService(app)
+      ? {
+          data: (present) =>
+            new Inserted(`(mergeOverwrite ${configurationOf(app, present)} .Values.services.${app}.environment)`),
+        }
+      : {},
   HorizontalPodAutoscaler: (app) => ({
     'spec.minReplicas': new Expression(`.Values.services.${app}.minReplicas`),
     'spec.maxReplicas': new Expression(`.Values.services.${app}.maxReplicas`),
   }),
-  NetworkPolicy: () => ({ 'spec.egress': (present) => [...(present as Node[]), new Inserted('.Values.networkPolicies.extraEgress')] }),
+  NetworkPolicy: () => ({
+    'spec.egress': (present) => [...(present as Node[]), new Inserted('.Values.networkPolicies.extraEgress')],
+  }),
   HTTPRoute: () => ({ 'spec.hostnames.0': hostname, 'spec.parentRefs': new Inserted('.Values.httpRoute.parentRefs') }),
   Ingress: () => ({
-    'metadata.annotations': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.ingress.annotations)`),
+    'metadata.annotations': (present) =>
+      new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.ingress.annotations)`),
     'spec.ingressClassName': textIfSet('.Values.ingress.className'),
     'spec.tls.0.hosts.0': hostname,
     'spec.tls.0.secretName': new Expression('.Values.ingress.tlsSecret'),
@@ -53,7 +66,9 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
 
 const hostname = new Expression('(urlParse .Values.publicUrl).hostname');
 
-const monitoringPlaces: Places = { 'metadata.labels': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.monitoring.labels)`) };
+const monitoringPlaces: Places = {
+  'metadata.labels': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.monitoring.labels)`),
+};
 
 function podPlaces(app: string): Places {
   const pod = 'spec.template.spec';
@@ -61,7 +76,9 @@ function podPlaces(app: string): Places {
     [`${pod}.imagePullSecrets`]: yamlIfSet('.Values.image.pullSecrets'),
     [`${pod}.nodeSelector`]: yamlIfSet('.Values.nodeSelector'),
     [`${pod}.tolerations`]: yamlIfSet('.Values.tolerations'),
-    [`${pod}.containers.0.image`]: new Expression(`include "scheduling.image" (list . "${app}" .Values.${isService(app) ? `services.${app}` : 'operators'})`),
+    [`${pod}.containers.0.image`]: new Expression(
+      `include "scheduling.image" (list . "${app}" .Values.${isService(app) ? `services.${app}` : 'operators'})`,
+    ),
     [`${pod}.containers.0.imagePullPolicy`]: textIfSet('.Values.image.pullPolicy'),
   };
 }
@@ -71,22 +88,37 @@ function checksum(service: string): string {
   return `include (print .Template.BasePath "/${service}-configuration.yaml") . | sha256sum`;
 }
 
-/** The variables with a value of the chart, in the ConfigMaps that have them or, like the last one, of every service with a stream. */
+/**
+ * The variables with a value of the chart, in the ConfigMaps that have them or, like the last one, of every service
+ * with a stream.
+ */
 function configurationOf(service: Service, present: Node): string {
-  const values: Record<string, Node> = { LOG_LEVEL: new Expression('.Values.logLevel'), PUBLIC_URL: new Expression('.Values.publicUrl') };
+  const values: Record<string, Node> = {
+    LOG_LEVEL: new Expression('.Values.logLevel'),
+    PUBLIC_URL: new Expression('.Values.publicUrl'),
+  };
   const variables = Object.entries(present as Fields).map(([name, value]) => [name, values[name] ?? value] as const);
-  const stream = service === 'gateway' ? [] : [['NATS_STREAM_REPLICAS', new Expression('(.Values.natsStreamReplicas | int | toString)')] as const];
+  const stream =
+    service === 'gateway'
+      ? []
+      : [['NATS_STREAM_REPLICAS', new Expression('(.Values.natsStreamReplicas | int | toString)')] as const];
   return writeDict(Object.fromEntries([...variables, ...stream]));
 }
 
-/** Values inside of manifests: those of the component for tracing, and the namespace that metrics are scraped from and spans sent to. */
+/**
+ * Values inside of manifests: those of the component for tracing, and the namespace that metrics are scraped from and
+ * spans sent to.
+ */
 function replaceEverywhere(node: Node): Node {
   if (node instanceof Optional) return new Optional(node.condition, replaceEverywhere(node.content));
   if (Array.isArray(node)) return node.map(replaceEverywhere);
   if (typeof node !== 'object' || node === null || node instanceof Expression || node instanceof Inserted) return node;
-  if (node['name'] === 'OTEL_EXPORTER_OTLP_ENDPOINT') return { ...node, value: new Expression('.Values.tracing.endpoint | quote') };
-  if (node['name'] === 'OTEL_TRACES_SAMPLER_ARG') return { ...node, value: new Expression('.Values.tracing.ratio | quote') };
-  if (node['kubernetes.io/metadata.name'] === 'monitoring') return { 'kubernetes.io/metadata.name': new Expression('.Values.monitoring.namespace') };
+  if (node['name'] === 'OTEL_EXPORTER_OTLP_ENDPOINT')
+    return { ...node, value: new Expression('.Values.tracing.endpoint | quote') };
+  if (node['name'] === 'OTEL_TRACES_SAMPLER_ARG')
+    return { ...node, value: new Expression('.Values.tracing.ratio | quote') };
+  if (node['kubernetes.io/metadata.name'] === 'monitoring')
+    return { 'kubernetes.io/metadata.name': new Expression('.Values.monitoring.namespace') };
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, replaceEverywhere(value)]));
 }
 
@@ -99,6 +131,8 @@ function yamlIfSet(value: string): Optional {
 }
 
 function writeDict(fields: Node): string {
-  const entries = Object.entries(fields as Fields).map(([key, value]) => `${JSON.stringify(key)} ${value instanceof Expression ? value.code : JSON.stringify(value)}`);
+  const entries = Object.entries(fields as Fields).map(
+    ([key, value]) => `${JSON.stringify(key)} ${value instanceof Expression ? value.code : JSON.stringify(value)}`,
+  );
   return `(dict ${entries.join(' ')})`;
 }

@@ -29,7 +29,10 @@ const conditions: Record<string, string> = {
 /** The name of the variant without any of them. */
 const plainVariant = 'plain';
 
-/** A manifest of the kustomizations, in which everything that a component adds has its condition; it may have one itself. */
+/**
+ * A manifest of the kustomizations, in which everything that a component adds has its condition; it may have one
+ * itself.
+ */
 export interface Source {
   kind: string;
   name: string;
@@ -52,15 +55,21 @@ export async function readSources(): Promise<Source[]> {
   );
   // All are found before the first one is made.
   const additions = differences.flatMap(({ condition, manifest, target }) =>
-    target === undefined ? [] : findAdditions(target, manifest).map(({ path, content }) => ({ target, path, addition: new Optional(condition, content) })),
+    target === undefined
+      ? []
+      : findAdditions(target, manifest).map(({ path, content }) => ({
+          target,
+          path,
+          addition: new Optional(condition, content),
+        })),
   );
   for (const { target, path, addition } of additions) replaceAt(target, path, addition);
   return [...plain, ...differences.filter(({ target }) => target === undefined)];
 }
 
 /**
- * The manifests without any component, and with each one. All are rendered at once, because most of the time of kustomize is its start: each variant is in a
- * namespace of its name.
+ * The manifests without any component, and with each one. All are rendered at once, because most of the time of
+ * kustomize is its start: each variant is in a namespace of its name.
  */
 async function renderVariants(): Promise<Record<string, Source[]>> {
   // kustomize accepts no absolute paths, and follows links.
@@ -70,12 +79,20 @@ async function renderVariants(): Promise<Record<string, Source[]>> {
     await writeKustomization(folder, { resources: variants });
     for (const variant of variants) {
       const path = (part: string): string => relative(join(folder, variant), join(deployFolder, part));
-      const additional = variant === plainVariant ? { resources: [...resources, 'observability'] } : { resources, components: [`kubernetes/components/${variant}`] };
+      const additional =
+        variant === plainVariant
+          ? { resources: [...resources, 'observability'] }
+          : { resources, components: [`kubernetes/components/${variant}`] };
       const paths = Object.entries(additional).map(([field, parts]) => [field, parts.map(path)] as const);
       await writeKustomization(join(folder, variant), { namespace: variant, ...Object.fromEntries(paths) });
     }
     const manifests = parseManifests(withoutHashes(await runKustomize(folder)));
-    return Object.fromEntries(variants.map((variant) => [variant, manifests.filter(({ metadata }) => metadata.namespace === variant).map(readSource)]));
+    return Object.fromEntries(
+      variants.map((variant) => [
+        variant,
+        manifests.filter(({ metadata }) => metadata.namespace === variant).map(readSource),
+      ]),
+    );
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -83,12 +100,18 @@ async function renderVariants(): Promise<Record<string, Source[]>> {
 
 async function writeKustomization(folder: string, content: object): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'kustomization.yaml'), stringify({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', ...content }));
+  await writeFile(
+    join(folder, 'kustomization.yaml'),
+    stringify({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', ...content }),
+  );
 }
 
 /** kustomize appends one to the name of a ConfigMap; Helm's convention is an annotation. */
 function withoutHashes(text: string): string {
-  return text.replaceAll(new RegExp(`(name: (?:${services.join('|')}|scheduling-dashboard))-[a-z0-9]{10}$`, 'gm'), '$1');
+  return text.replaceAll(
+    new RegExp(`(name: (?:${services.join('|')}|scheduling-dashboard))-[a-z0-9]{10}$`, 'gm'),
+    '$1',
+  );
 }
 
 function readSource(manifest: Manifest): Source {
@@ -96,7 +119,12 @@ function readSource(manifest: Manifest): Source {
   const app = labels?.['app.kubernetes.io/name'];
   if (app === undefined) throw new Error(`${manifest.kind} ${name} has no label with the name of its app`);
   delete manifest.metadata.namespace;
-  return { kind: manifest.kind, name, app: app === 'scheduling' ? 'monitoring' : app, manifest: manifest as unknown as Fields };
+  return {
+    kind: manifest.kind,
+    name,
+    app: app === 'scheduling' ? 'monitoring' : app,
+    manifest: manifest as unknown as Fields,
+  };
 }
 
 function keyOf({ kind, name }: Source): string {

@@ -34,7 +34,12 @@ export class Optional {
 }
 
 export function isFields(node: Node): node is Fields {
-  return typeof node === 'object' && node !== null && !Array.isArray(node) && !(node instanceof Expression || node instanceof Inserted || node instanceof Optional);
+  return (
+    typeof node === 'object' &&
+    node !== null &&
+    !Array.isArray(node) &&
+    !(node instanceof Expression || node instanceof Inserted || node instanceof Optional)
+  );
 }
 
 /** What a manifest has at a place, by the keys and indexes that lead there. */
@@ -57,7 +62,8 @@ export function replaceAt(manifest: Fields, path: string[], value: Node): void {
 
 /** Writes a manifest as a template. */
 export function writeTemplate(manifest: Node): string {
-  if (manifest instanceof Optional) return `${enclose(manifest.condition, [writeTemplate(manifest.content).trimEnd()]).join('\n')}\n`;
+  if (manifest instanceof Optional)
+    return `${enclose(manifest.condition, [writeTemplate(manifest.content).trimEnd()]).join('\n')}\n`;
   return `---\n${writeFields(manifest as Fields, 0).join('\n')}\n`;
 }
 
@@ -77,19 +83,25 @@ function writeField(key: string, value: Node, indent: number): string[] {
 /** Without items, the whole field is absent: `field:` alone would be null. */
 function writeList(start: string, items: Node[], indent: number): string[] {
   const lines = items.length === 0 ? [`${start} []`] : [start, ...writeItems(items, indent)];
-  const conditions = items.map((item) => (item instanceof Optional ? `(${item.condition})` : item instanceof Inserted ? `(${item.code})` : undefined));
+  const conditions = items.map((item) =>
+    item instanceof Optional ? `(${item.condition})` : item instanceof Inserted ? `(${item.code})` : undefined,
+  );
   if (items.length === 0 || conditions.includes(undefined)) return lines;
   return enclose(`or ${[...new Set(conditions)].join(' ')}`, lines);
 }
 
 function writeItems(items: Node[], indent: number): string[] {
-  const conditionOf = (item: Node | undefined): string | undefined => (item instanceof Optional ? item.condition : undefined);
+  const conditionOf = (item: Node | undefined): string | undefined =>
+    item instanceof Optional ? item.condition : undefined;
   return items.flatMap((item, index) => {
     const lines = writeItem(item, indent);
     const condition = conditionOf(item);
     if (condition === undefined) return lines;
     // Neighbours with the same condition share it.
-    return lines.slice(condition === conditionOf(items[index - 1]) ? 1 : 0, condition === conditionOf(items[index + 1]) ? -1 : undefined);
+    return lines.slice(
+      condition === conditionOf(items[index - 1]) ? 1 : 0,
+      condition === conditionOf(items[index + 1]) ? -1 : undefined,
+    );
   });
 }
 
@@ -118,6 +130,7 @@ function writeScalar(value: string | number | boolean | null): string {
 
 /** In double quotes where necessary, and with braces that Helm leaves as they are. */
 function writeText(text: string): string {
-  const written = text.includes('\n') || text.includes('{{') ? JSON.stringify(text) : stringify(text, helmYaml).trimEnd();
+  const written =
+    text.includes('\n') || text.includes('{{') ? JSON.stringify(text) : stringify(text, helmYaml).trimEnd();
   return written.replaceAll('{{', '{{ "{{" }}');
 }

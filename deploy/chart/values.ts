@@ -25,7 +25,10 @@ export interface ServiceDefaults {
 export function valuesSchema(defaults: Record<Service, ServiceDefaults>, registry?: string): Schema {
   const schema = JSON.parse(readFileSync(join(import.meta.dirname, 'values.schema.json'), 'utf8')) as Schema;
   if (registry !== undefined) schema.properties!.image!.properties!.registry!.default = registry;
-  const schemaOf = (service: Service): Schema => ({ $ref: '#/definitions/service', default: { tag: '', digest: '', ...defaults[service], environment: {} } });
+  const schemaOf = (service: Service): Schema => ({
+    $ref: '#/definitions/service',
+    default: { tag: '', digest: '', ...defaults[service], environment: {} },
+  });
   schema.properties!.services!.properties = Object.fromEntries(services.map((service) => [service, schemaOf(service)]));
   return schema;
 }
@@ -35,7 +38,10 @@ export function writeValues(schema: Schema): string {
   const document = new Document(defaultOf(schema), helmYaml);
   describe(document.contents as YAMLMap, schema.properties ?? {});
   const required = (schema.required ?? []).map((name) => ` ${name}: ${schema.properties![name]!.description!}`);
-  document.commentBefore = [' The defaults; values.schema.json says what is allowed. These have none:', ...required].join('\n');
+  document.commentBefore = [
+    ' The defaults; values.schema.json says what is allowed. These have none:',
+    ...required,
+  ].join('\n');
   return document.toString({ lineWidth: helmYaml.lineWidth });
 }
 

@@ -7,10 +7,15 @@ import { helmYaml, type Node, readAt, writeTemplate } from './template.ts';
 import { type ServiceDefaults, valuesSchema, writeValues } from './values.ts';
 
 /** The files of the chart that are copied as they are. */
-const copied = { 'README.md': 'README.md', 'helpers.tpl': 'templates/_helpers.tpl', 'NOTES.txt': 'templates/NOTES.txt' };
+const copied = {
+  'README.md': 'README.md',
+  'helpers.tpl': 'templates/_helpers.tpl',
+  'NOTES.txt': 'templates/NOTES.txt',
+};
 
 /**
- * Writes the Helm chart into a folder. Its templates are what kustomize renders, with the parts that components add under conditions.
+ * Writes the Helm chart into a folder. Its templates are what kustomize renders, with the parts that components add
+ * under conditions.
  *
  * @param registry of the images, the default of the value; otherwise that of the schema
  */
@@ -27,8 +32,18 @@ export async function writeChart(folder: string, registry?: string): Promise<voi
 }
 
 async function describeChart(): Promise<object> {
-  const { version, description } = JSON.parse(await readFile(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string; description: string };
-  return { apiVersion: 'v2', name: 'scheduling', description, type: 'application', version, appVersion: version, kubeVersion: '>=1.31.0-0' };
+  const { version, description } = JSON.parse(
+    await readFile(join(import.meta.dirname, '../../package.json'), 'utf8'),
+  ) as { version: string; description: string };
+  return {
+    apiVersion: 'v2',
+    name: 'scheduling',
+    description,
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: '>=1.31.0-0',
+  };
 }
 
 function readDefaults(sources: Source[]): Record<Service, ServiceDefaults> {
@@ -39,7 +54,10 @@ function readDefaults(sources: Source[]): Record<Service, ServiceDefaults> {
     maxReplicas: read(service, 'HorizontalPodAutoscaler', 'spec.maxReplicas'),
     resources: read(service, 'Deployment', 'spec.template.spec.containers.0.resources'),
   });
-  return Object.fromEntries(services.map((service) => [service, defaultsOf(service)])) as Record<Service, ServiceDefaults>;
+  return Object.fromEntries(services.map((service) => [service, defaultsOf(service)])) as Record<
+    Service,
+    ServiceDefaults
+  >;
 }
 
 /** One file for each app; the ConfigMap of a service has its own, of which its Deployment contains the checksum. */

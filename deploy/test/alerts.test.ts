@@ -18,7 +18,9 @@ interface AlertTests {
 
 const testFolder = join(import.meta.dirname, 'alerts');
 const testFiles = readdirSync(testFolder);
-const { spec } = renderKustomization(observability.folder).find(({ kind }) => kind === 'PrometheusRule') as PrometheusRule;
+const { spec } = renderKustomization(observability.folder).find(
+  ({ kind }) => kind === 'PrometheusRule',
+) as PrometheusRule;
 
 // They take as long as all other tests of this project together, and only a change of the alerts can break them.
 describe.skipIf(process.env['PROMTOOL'] !== 'required')('the alerts (PROMTOOL=required runs them)', () => {
@@ -32,7 +34,10 @@ describe.skipIf(process.env['PROMTOOL'] !== 'required')('the alerts (PROMTOOL=re
 
   /** With a rule file of those alerts. Prometheus has no objects of Kubernetes: the spec is its rule file. */
   function expectSuccess(isIncluded: (alert: string) => boolean, ...parameters: string[]): void {
-    const groups = spec.groups.map((group) => ({ ...group, rules: group.rules.filter(({ alert }) => isIncluded(alert)) }));
+    const groups = spec.groups.map((group) => ({
+      ...group,
+      rules: group.rules.filter(({ alert }) => isIncluded(alert)),
+    }));
     writeFileSync(join(folder, 'alerts.yaml'), stringify({ groups: groups.filter(({ rules }) => rules.length > 0) }));
     const { status, stdout, stderr, error } = spawnSync('promtool', parameters, { cwd: folder, encoding: 'utf8' });
     expect(status, error?.message ?? stdout + stderr).toBe(0);
@@ -51,7 +56,11 @@ describe('the tests of the alerts', () => {
   const expectations = testFiles.flatMap(expectationsOf);
   const alerts = new Set(spec.groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)));
   const tested = (isFiring: boolean): Set<string> =>
-    new Set(expectations.filter((expectation) => expectation.exp_alerts.length > 0 === isFiring).map(({ alertname }) => alertname));
+    new Set(
+      expectations
+        .filter((expectation) => expectation.exp_alerts.length > 0 === isFiring)
+        .map(({ alertname }) => alertname),
+    );
 
   // A name that does not exist never fires, whatever the test is supposed to show.
   it('show every alert firing, and no other name', () => expect(tested(true)).toEqual(alerts));
@@ -60,7 +69,9 @@ describe('the tests of the alerts', () => {
 });
 
 function expectationsOf(file: string) {
-  return (parse(readFileSync(join(testFolder, file), 'utf8')) as AlertTests).tests.flatMap((test) => test.alert_rule_test);
+  return (parse(readFileSync(join(testFolder, file), 'utf8')) as AlertTests).tests.flatMap(
+    (test) => test.alert_rule_test,
+  );
 }
 
 function alertsOf(file: string): Set<string> {

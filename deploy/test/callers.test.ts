@@ -15,26 +15,50 @@ interface Method {
 }
 
 /** Not for other services, on a separate port: the admin command calls them. */
-const operatorServices = new Set(['AdminService', 'MailService', 'DeadLetterService', 'ConsumerService', 'DatabaseService', 'AuditService', 'DeliveryStateService']);
+const operatorServices = new Set([
+  'AdminService',
+  'MailService',
+  'DeadLetterService',
+  'ConsumerService',
+  'DatabaseService',
+  'AuditService',
+  'DeliveryStateService',
+]);
 /** On every port: each call in it is checked like a call of its own. */
 const batchService = 'BatchService';
 const operatorMethods = new Set(['ErasureService.listErasures', 'ErasureService.replayErasures']);
 
 const tables = await readTables();
 const entries = Object.entries(tables).flatMap(([service, table]) =>
-  Object.entries(table).flatMap(([grpcService, methods]) => Object.entries(methods).map(([method, callers]) => ({ service, name: `${grpcService}.${method}`, method, callers }))),
+  Object.entries(table).flatMap(([grpcService, methods]) =>
+    Object.entries(methods).map(([method, callers]) => ({
+      service,
+      name: `${grpcService}.${method}`,
+      method,
+      callers,
+    })),
+  ),
 );
 
 describe('the callers that a method accepts under mutual TLS', () => {
   it('are listed for every method that is not for operators, and for no other', () => {
-    const forServices = readMethods().filter(({ grpcService, method }) => grpcService !== batchService && !operatorServices.has(grpcService) && !operatorMethods.has(`${grpcService}.${method}`));
+    const forServices = readMethods().filter(
+      ({ grpcService, method }) =>
+        grpcService !== batchService &&
+        !operatorServices.has(grpcService) &&
+        !operatorMethods.has(`${grpcService}.${method}`),
+    );
     expect(forServices.length).toBeGreaterThan(25);
-    expect(entries.map(({ name }) => name).toSorted()).toEqual(forServices.map(({ grpcService, method }) => `${grpcService}.${method}`).toSorted());
+    expect(entries.map(({ name }) => name).toSorted()).toEqual(
+      forServices.map(({ grpcService, method }) => `${grpcService}.${method}`).toSorted(),
+    );
   });
 
   it.each(Object.keys(tables))('are, for all methods of %s together, the callers in the architecture', (service) => {
     const listed = new Set(entries.filter((entry) => entry.service === service).flatMap(({ callers }) => callers));
-    const drawn = readArrows().calls.filter(([, to]) => to === service).map(([from = '']) => from);
+    const drawn = readArrows()
+      .calls.filter(([, to]) => to === service)
+      .map(([from = '']) => from);
     expect([...listed].toSorted()).toEqual(drawn.toSorted());
   });
 
@@ -46,7 +70,9 @@ describe('the callers that a method accepts under mutual TLS', () => {
 
 /** The tables of the services that others call. */
 async function readTables(): Promise<Record<string, Table>> {
-  const files = services.map((service) => [service, join(repositoryRoot, 'apps', service, 'src/callers.ts')] as const).filter(([, file]) => existsSync(file));
+  const files = services
+    .map((service) => [service, join(repositoryRoot, 'apps', service, 'src/callers.ts')] as const)
+    .filter(([, file]) => existsSync(file));
   // Not imported statically: nothing depends on a service's code.
   const read = files.map(async ([service, file]) => {
     const { callers } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { callers: Table };
@@ -60,12 +86,17 @@ function readMethods(): Method[] {
   return globSync('proto/**/*.proto', { cwd: repositoryRoot }).flatMap((file) => {
     const definitions = readFileSync(join(repositoryRoot, file), 'utf8').matchAll(/^service (\w+) \{([^]*?)^\}/gm);
     return [...definitions].flatMap(([, grpcService = '', body = '']) =>
-      [...body.matchAll(/^ +rpc (\w)(\w*)\(/gm)].map(([, first = '', rest = '']) => ({ grpcService, method: first.toLowerCase() + rest })),
+      [...body.matchAll(/^ +rpc (\w)(\w*)\(/gm)].map(([, first = '', rest = '']) => ({
+        grpcService,
+        method: first.toLowerCase() + rest,
+      })),
     );
   });
 }
 
 function sourceOf(service: string): string {
-  const files = globSync('src/**/*.ts', { cwd: join(repositoryRoot, 'apps', service) }).filter((file) => !file.endsWith('.test.ts'));
+  const files = globSync('src/**/*.ts', { cwd: join(repositoryRoot, 'apps', service) }).filter(
+    (file) => !file.endsWith('.test.ts'),
+  );
   return files.map((file) => readFileSync(join(repositoryRoot, 'apps', service, file), 'utf8')).join('\n');
 }

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Manifest, parseManifests } from '../manifest.ts';
-import { chartForOperators, chartLikeProduction, chartWithEverythingElse, chartWithNatsTls, chartWithTracing, hasHelm, runHelm } from './charts.ts';
+import {
+  chartForOperators,
+  chartLikeProduction,
+  chartWithEverythingElse,
+  chartWithNatsTls,
+  chartWithTracing,
+  hasHelm,
+  runHelm,
+} from './charts.ts';
 import { admin, natsTls, observability, operators, production, repositoryRoot, tracing } from './kustomizations.ts';
 import { configurationOf, findManifest, renderChart, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
@@ -36,24 +44,36 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     [chartWithNatsTls, [natsTls]],
     [chartForOperators, [operators, admin]],
   ])('$name installs what the kustomizations do', ({ name }, parts) => {
-    const expected = parts.flatMap(({ folder }) => renderKustomization(folder)).filter(({ kind }) => kind !== 'Namespace');
+    const expected = parts
+      .flatMap(({ folder }) => renderKustomization(folder))
+      .filter(({ kind }) => kind !== 'Namespace');
     expect(comparable(renderChart(name))).toEqual(comparable(expected));
   });
 
   it('passes the strict rules of Helm', () => {
-    const { status, stdout } = spawnSync('helm', ['lint', '--strict', chart, '--set', `publicUrl=${minimum.publicUrl}`], { encoding: 'utf8' });
+    const { status, stdout } = spawnSync(
+      'helm',
+      ['lint', '--strict', chart, '--set', `publicUrl=${minimum.publicUrl}`],
+      { encoding: 'utf8' },
+    );
     expect(status, stdout).toBe(0);
   });
 
   it('has the version of the project, and installs it', () => {
     expect(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))).toMatchObject({ version, appVersion: version });
-    for (const service of services) expect(containerOf(renderChart(chartLikeProduction.name), service).image).toBe(`registry.example.com/scheduling/${service}:${version}`);
+    for (const service of services)
+      expect(containerOf(renderChart(chartLikeProduction.name), service).image).toBe(
+        `registry.example.com/scheduling/${service}:${version}`,
+      );
   });
 
   it('replaces the pods of a service when its configuration changes, and no others', async () => {
     const readChecksums = async (values: object): Promise<Record<string, string>> => {
       const manifests = parseManifests(await runHelm(chart, { ...minimum, ...values }));
-      const checksumOf = (service: string) => (findManifest(manifests, 'Deployment', service) as Workload).spec.template.metadata.annotations['checksum/configuration']!;
+      const checksumOf = (service: string) =>
+        (findManifest(manifests, 'Deployment', service) as Workload).spec.template.metadata.annotations[
+          'checksum/configuration'
+        ]!;
       return Object.fromEntries(services.map((service) => [service, checksumOf(service)]));
     };
     const before = await readChecksums({});
@@ -63,7 +83,9 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
 
   it('names in its README every secret that it needs', () => {
     const readme = readFileSync(join(chart, 'README.md'), 'utf8');
-    const workloads = [chartForOperators, chartWithNatsTls].flatMap(({ name }) => renderChart(name)).filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
+    const workloads = [chartForOperators, chartWithNatsTls]
+      .flatMap(({ name }) => renderChart(name))
+      .filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
     const secrets = workloads.flatMap(({ spec: { template } }) => [
       ...template.spec.containers[0].env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? []),
       ...(template.spec.volumes ?? []).map(({ secret }) => secret.secretName),
@@ -77,21 +99,42 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     const text = JSON.stringify(manifests);
 
     it.each(services)('gives %s its image, resources, environment and replicas', (service) => {
-      const image = service === 'calendar' ? `registry.example.org/calendar@sha256:${'a'.repeat(64)}` : `registry.example.org/${service}:9.9.7`;
-      expect(containerOf(manifests, service)).toMatchObject({ image, imagePullPolicy: 'Always', resources: { requests: { cpu: '2', memory: '1Gi' }, limits: { memory: '2Gi' } } });
-      expect(configurationOf(manifests, service)).toMatchObject({ LOG_LEVEL: 'warn', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318', OTEL_TRACES_SAMPLER_ARG: '1' });
-      expect(findManifest(manifests, 'HorizontalPodAutoscaler', service)).toMatchObject({ spec: { minReplicas: 5, maxReplicas: 50 } });
+      const image =
+        service === 'calendar'
+          ? `registry.example.org/calendar@sha256:${'a'.repeat(64)}`
+          : `registry.example.org/${service}:9.9.7`;
+      expect(containerOf(manifests, service)).toMatchObject({
+        image,
+        imagePullPolicy: 'Always',
+        resources: { requests: { cpu: '2', memory: '1Gi' }, limits: { memory: '2Gi' } },
+      });
+      expect(configurationOf(manifests, service)).toMatchObject({
+        LOG_LEVEL: 'warn',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318',
+        OTEL_TRACES_SAMPLER_ARG: '1',
+      });
+      expect(findManifest(manifests, 'HorizontalPodAutoscaler', service)).toMatchObject({
+        spec: { minReplicas: 5, maxReplicas: 50 },
+      });
       const { egress } = findManifest(manifests, 'NetworkPolicy', service).spec as { egress: object[] };
       expect(egress.at(-1)).toEqual({ to: [{ ipBlock: { cidr: '192.0.2.7/32' } }], ports: [{ port: 5432 }] });
     });
 
     it('uses one host and one stream', () => {
-      for (const service of ['gateway', 'notification']) expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: 'http://book.example.org:8080' });
+      for (const service of ['gateway', 'notification'])
+        expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: 'http://book.example.org:8080' });
       expect(configurationOf(manifests, 'calendar')).toMatchObject({ NATS_STREAM_REPLICAS: '1' });
-      expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({ hostnames: ['book.example.org'], parentRefs: [{ name: 'shared', namespace: 'gateways', sectionName: 'web', port: 8443 }] });
+      expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({
+        hostnames: ['book.example.org'],
+        parentRefs: [{ name: 'shared', namespace: 'gateways', sectionName: 'web', port: 8443 }],
+      });
       expect(findManifest(manifests, 'Ingress', 'gateway')).toMatchObject({
         metadata: { annotations: { 'example.org/note': 'yes', 'nginx.org/client-max-body-size': '2m' } },
-        spec: { ingressClassName: 'nginx', tls: [{ hosts: ['book.example.org'], secretName: 'book-tls' }], rules: [{ host: 'book.example.org' }] },
+        spec: {
+          ingressClassName: 'nginx',
+          tls: [{ hosts: ['book.example.org'], secretName: 'book-tls' }],
+          rules: [{ host: 'book.example.org' }],
+        },
       });
     });
 
@@ -105,12 +148,16 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
           tolerations: [{ key: 'dedicated', operator: 'Exists' }],
         });
       }
-      expect((findManifest(manifests, 'Deployment', 'webhook') as Workload).spec.template.metadata.annotations).toMatchObject({ 'example.org/team': 'scheduling' });
+      expect(
+        (findManifest(manifests, 'Deployment', 'webhook') as Workload).spec.template.metadata.annotations,
+      ).toMatchObject({ 'example.org/team': 'scheduling' });
     });
 
     it('admits the monitoring from its namespace, and labels what it selects', () => {
       expect(text).not.toContain('"kubernetes.io/metadata.name":"monitoring"');
-      expect(findManifest(manifests, 'PrometheusRule', 'scheduling').metadata.labels).toMatchObject({ release: 'prometheus' });
+      expect(findManifest(manifests, 'PrometheusRule', 'scheduling').metadata.labels).toMatchObject({
+        release: 'prometheus',
+      });
     });
 
     it('does not mount the authority of Postgres, and runs the doctor of its own tag as the test of the release', () => {
@@ -126,10 +173,22 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     ['an address with a path', { publicUrl: 'https://example.com/path' }, /publicUrl/],
     ['an unknown value', { ...minimum, publicURL: 'https://example.com' }, /publicURL/],
     ['an unknown service', { ...minimum, services: { calender: {} } }, /calender/],
-    ['a value of the wrong type', { ...minimum, services: { calendar: { minReplicas: '3' } } }, /services\.calendar\.minReplicas/],
-    ['a number in the environment', { ...minimum, services: { calendar: { environment: { LOG_LEVEL: 3 } } } }, /services\.calendar\.environment\.LOG_LEVEL/],
+    [
+      'a value of the wrong type',
+      { ...minimum, services: { calendar: { minReplicas: '3' } } },
+      /services\.calendar\.minReplicas/,
+    ],
+    [
+      'a number in the environment',
+      { ...minimum, services: { calendar: { environment: { LOG_LEVEL: 3 } } } },
+      /services\.calendar\.environment\.LOG_LEVEL/,
+    ],
     ['an impossible number of copies', { ...minimum, natsStreamReplicas: 2 }, /natsStreamReplicas/],
-    ['a digest that is none', { ...minimum, services: { calendar: { digest: 'sha256:abc' } } }, /services\.calendar\.digest/],
+    [
+      'a digest that is none',
+      { ...minimum, services: { calendar: { digest: 'sha256:abc' } } },
+      /services\.calendar\.digest/,
+    ],
     ['operators without mutual TLS', { ...minimum, operators: { enabled: true } }, /mutualTls\.enabled/],
     ['more traces than there are', { ...minimum, tracing: { ratio: 10 } }, /tracing\.ratio/],
   ])('refuses %s, and names it', async (_what, values, message) => {
@@ -142,16 +201,20 @@ function containerOf(manifests: readonly Manifest[], service: string): Container
 }
 
 /**
- * By kind and name, without what differs by convention: the namespace, the hash of a ConfigMap or its checksum, the revision of a Job, the hooks of Helm, and
- * lists that are empty or absent.
+ * By kind and name, without what differs by convention: the namespace, the hash of a ConfigMap or its checksum, the
+ * revision of a Job, the hooks of Helm, and lists that are empty or absent.
  */
 function comparable(manifests: readonly Manifest[]): Record<string, unknown> {
   const text = JSON.stringify(manifests, (key, value: unknown) => {
-    const isEmpty = (Array.isArray(value) && value.length === 0) || (key === 'annotations' && Object.keys(value as object).every(isOfHelm));
+    const isEmpty =
+      (Array.isArray(value) && value.length === 0) ||
+      (key === 'annotations' && Object.keys(value as object).every(isOfHelm));
     return isEmpty || isOfHelm(key) || key === 'namespace' ? undefined : value;
   });
   const names = text.replaceAll(/"([a-z-]+)-[a-z0-9]{10}"/g, '"$1"').replaceAll('-migration-1"', '-migration"');
-  return Object.fromEntries((JSON.parse(names) as Manifest[]).map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, manifest]));
+  return Object.fromEntries(
+    (JSON.parse(names) as Manifest[]).map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, manifest]),
+  );
 }
 
 function isOfHelm(annotation: string): boolean {

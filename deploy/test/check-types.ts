@@ -6,8 +6,9 @@ import type { Manifest } from '../manifest.ts';
 import { repositoryRoot } from './kustomizations.ts';
 
 /**
- * Checks manifests against the types of Kubernetes and of the operators they need. Returns the errors, with the kind and name of the manifest. Manifests are
- * written as literals, because the compiler rejects unknown fields only in literals.
+ * Checks manifests against the types of Kubernetes and of the operators they need. Returns the errors, with the kind
+ * and name of the manifest. Manifests are written as literals, because the compiler rejects unknown fields only in
+ * literals.
  */
 export function checkTypes(manifests: Manifest[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
@@ -17,7 +18,19 @@ export function checkTypes(manifests: Manifest[]): string[] {
     const lines = manifests.map(asSourceLine);
     writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'));
     const compiler = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
-    const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext', '--allowImportingTsExtensions', '--pretty', 'false', 'manifests.ts'];
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'nodenext',
+      '--target',
+      'esnext',
+      '--allowImportingTsExtensions',
+      '--pretty',
+      'false',
+      'manifests.ts',
+    ];
     const { stdout, status } = spawnSync(process.execPath, [compiler, ...options], { cwd: folder, encoding: 'utf8' });
     if (status === 0) return [];
     return stdout

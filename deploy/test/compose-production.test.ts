@@ -21,7 +21,9 @@ const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?\}/g)].map(([, name 
 
 /** The tags of Compose, such as `!reset`, have no effect here. */
 function readServices(yaml: string): Record<string, ComposeService> {
-  const filled = yaml.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1').replaceAll(/\$\{([A-Z_]+):\?\}/g, (_, name: string) => sampleOf(name));
+  const filled = yaml
+    .replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1')
+    .replaceAll(/\$\{([A-Z_]+):\?\}/g, (_, name: string) => sampleOf(name));
   return (parse(filled, { merge: true, logLevel: 'silent' }) as { services: Record<string, ComposeService> }).services;
 }
 
@@ -41,10 +43,18 @@ describe.each(services)('compose.production.yaml with %s', (name) => {
   });
 
   it('uses TLS for every connection, with its own certificate', () => {
-    expect(environment).toMatchObject({ GRPC_TLS_CERT_FILE: '/certificates/tls.crt', GRPC_TLS_KEY_FILE: '/certificates/tls.key', GRPC_TLS_CA_FILE: '/certificates/ca.crt', NATS_TLS_CA_FILE: '/certificates/ca.crt' });
+    expect(environment).toMatchObject({
+      GRPC_TLS_CERT_FILE: '/certificates/tls.crt',
+      GRPC_TLS_KEY_FILE: '/certificates/tls.key',
+      GRPC_TLS_CA_FILE: '/certificates/ca.crt',
+      NATS_TLS_CA_FILE: '/certificates/ca.crt',
+    });
     expect(own.volumes).toEqual([`certificates/${name}:/certificates:ro`]);
     expect(environment['NATS_URL']).toBe(`tls://${name}:${name}_nats_password@nats:4222`);
-    if (name !== 'gateway') expect(environment['DATABASE_URL']).toBe(`postgres://${name}:${name}_database_password@postgres:5432/${name}?sslmode=verify-full&sslrootcert=/certificates/ca.crt`);
+    if (name !== 'gateway')
+      expect(environment['DATABASE_URL']).toBe(
+        `postgres://${name}:${name}_database_password@postgres:5432/${name}?sslmode=verify-full&sslrootcert=/certificates/ca.crt`,
+      );
   });
 
   it('migrates its database, if it has one, in the same way', () => {
@@ -54,29 +64,45 @@ describe.each(services)('compose.production.yaml with %s', (name) => {
 });
 
 it('compose.production.yaml leaves no default of compose.yaml that is a secret or for development', () => {
-  const passwords = [...readFileSync(join(deployFolder, 'compose.yaml'), 'utf8').matchAll(/\$\{([A-Z_]*(?:PASSWORD|KEYS)):-/g)].map(([, name = '']) => name);
+  const passwords = [
+    ...readFileSync(join(deployFolder, 'compose.yaml'), 'utf8').matchAll(/\$\{([A-Z_]*(?:PASSWORD|KEYS)):-/g),
+  ].map(([, name = '']) => name);
   expect([...required]).toEqual(expect.arrayContaining(passwords));
   expect(production['webhook']?.environment).toMatchObject({ WEBHOOK_ALLOW_PRIVATE: 'false' });
-  for (const name of ['postgres', 'nats']) expect(Object.keys(production[name]!.environment!)).toEqual(Object.keys(base[name]!.environment!).filter((variable) => variable !== 'PGDATA'));
+  for (const name of ['postgres', 'nats'])
+    expect(Object.keys(production[name]!.environment!)).toEqual(
+      Object.keys(base[name]!.environment!).filter((variable) => variable !== 'PGDATA'),
+    );
   expect(text).toContain('\n  inbox: !reset null\n');
 });
 
 it('compose.production.yaml publishes the proxy only', () => {
   expect(production['gateway']?.ports).toEqual([]);
-  const published = Object.entries({ ...base, ...production }).filter(([, service]) => (service?.ports ?? []).length > 0);
+  const published = Object.entries({ ...base, ...production }).filter(
+    ([, service]) => (service?.ports ?? []).length > 0,
+  );
   expect(published.map(([name]) => name)).toEqual(['proxy']);
 });
 
 it('the archive of the write-ahead log is where the scripts expect it', () => {
   const command = production['postgres']!.command!.join(' ');
   expect(command).toContain('/backup/wal/');
-  for (const script of ['start-postgres', 'back-up', 'restore']) expect(production['postgres']!.volumes).toContain(`./compose/${script}.sh:/usr/local/bin/${script}:ro`);
+  for (const script of ['start-postgres', 'back-up', 'restore'])
+    expect(production['postgres']!.volumes).toContain(`./compose/${script}.sh:/usr/local/bin/${script}:ro`);
   expect(command).toContain('log_min_error_statement=panic');
 });
 
 it('docs/operations.md writes every variable that compose.production.yaml requires', () => {
-  const [, section = ''] = /### On one machine in production\n([^]*?)\n### /.exec(readFileSync(operationsDocument, 'utf8')) ?? [];
+  const [, section = ''] =
+    /### On one machine in production\n([^]*?)\n### /.exec(readFileSync(operationsDocument, 'utf8')) ?? [];
   const [, loop = ''] = /for name in ([^;]*); do/.exec(section) ?? [];
-  const written = [...[...section.matchAll(/echo "?([A-Z_]+)=/g)].map(([, name = '']) => name), ...loop.replaceAll('\\\n', '').trim().split(/\s+/).map((name) => `${name}_PASSWORD`)];
+  const written = [
+    ...[...section.matchAll(/echo "?([A-Z_]+)=/g)].map(([, name = '']) => name),
+    ...loop
+      .replaceAll('\\\n', '')
+      .trim()
+      .split(/\s+/)
+      .map((name) => `${name}_PASSWORD`),
+  ];
   expect(written.toSorted()).toEqual([...required].toSorted());
 });

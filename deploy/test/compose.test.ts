@@ -26,7 +26,9 @@ const compose = (parse(text, { merge: true }) as { services: Record<string, Comp
 
 it('compose.yaml runs every service with its migration, and the servers that they need', () => {
   const migrations = services.filter((service) => service !== 'gateway').map((service) => `${service}-migration`);
-  expect(Object.keys(compose).toSorted()).toEqual([...services, ...migrations, 'postgres', 'nats', 'inbox', 'admin'].toSorted());
+  expect(Object.keys(compose).toSorted()).toEqual(
+    [...services, ...migrations, 'postgres', 'nats', 'inbox', 'admin'].toSorted(),
+  );
 });
 
 it.each(Object.entries(compose))('compose.yaml gives %s no more privileges than it needs', (_name, service) => {
@@ -47,7 +49,9 @@ describe.each(services)('compose.yaml with %s', (name) => {
 
   it('publishes its port for clients, and no other', () => {
     const { http } = configuration.ports(service.environment);
-    expect((service.ports ?? []).map((port) => Number(port.split(':').at(-1)))).toEqual(http === undefined ? [] : [http]);
+    expect((service.ports ?? []).map((port) => Number(port.split(':').at(-1)))).toEqual(
+      http === undefined ? [] : [http],
+    );
   });
 
   it('serves operators only on the network that it shares with the admin command', () => {
@@ -73,7 +77,12 @@ describe.each(services)('compose.yaml with %s', (name) => {
     const [, url = ''] = /get\('([^']+)'/.exec(service.healthcheck.test.join(' ')) ?? [];
     const { port, pathname } = new URL(url);
     expect(Number(port)).toBe(configuration.ports(service.environment).metrics);
-    await using operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics: createMetrics('deploy'), readiness: {} });
+    await using operations = await startOperationsServer({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: createMetrics('deploy'),
+      readiness: {},
+    });
     operations.serve();
     expect((await fetch(`http://127.0.0.1:${operations.port}${pathname}`)).status).toBe(200);
   });
@@ -87,8 +96,14 @@ describe.each(services)('compose.yaml with %s', (name) => {
 it('compose.yaml gives the admin command every address that it can check, and does not start it with the others', async () => {
   const { variables } = await readServiceConfiguration('admin');
   const { environment, image, build, profiles, networks } = compose['admin']!;
-  expect(Object.keys(environment).toSorted()).toEqual([...variables].filter((name) => !name.endsWith('_FILE')).toSorted());
-  expect({ image, build, profiles }).toMatchObject({ image: 'scheduling/admin', build: { args: { SERVICE: 'admin' } }, profiles: ['admin'] });
+  expect(Object.keys(environment).toSorted()).toEqual(
+    [...variables].filter((name) => !name.endsWith('_FILE')).toSorted(),
+  );
+  expect({ image, build, profiles }).toMatchObject({
+    image: 'scheduling/admin',
+    build: { args: { SERVICE: 'admin' } },
+    profiles: ['admin'],
+  });
   for (const [variable, address] of Object.entries(environment).filter(([name]) => name !== 'OPERATOR_NAME')) {
     const [, host = ''] = /^[a-z]+:\/\/+(?:.*@)?([a-z-]+):/.exec(address) ?? [];
     expect(Object.keys(compose)).toContain(host.replace(/-admin$/, ''));
@@ -96,7 +111,9 @@ it('compose.yaml gives the admin command every address that it can check, and do
   }
   for (const service of services.filter((name) => name !== 'gateway')) {
     const { ports } = await readServiceConfiguration(service);
-    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(`dns:///${service}-admin:${ports(compose[service]!.environment).admin}`);
+    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(
+      `dns:///${service}-admin:${ports(compose[service]!.environment).admin}`,
+    );
   }
   expect(networks).toEqual(['default', 'admin']);
 });
@@ -106,31 +123,53 @@ it.each(['postgres', 'nats', 'inbox'])('compose.yaml keeps %s away from the RPCs
 });
 
 it('compose.yaml says that its inbox has no TLS', () => {
-  for (const name of ['notification', 'admin']) expect(requiresTls(compose[name]!.environment['SMTP_URL']!)).toBe(false);
+  for (const name of ['notification', 'admin'])
+    expect(requiresTls(compose[name]!.environment['SMTP_URL']!)).toBe(false);
 });
 
-it.each(services.filter((name) => name !== 'gateway'))('compose.yaml migrates the database of %s before it starts', (name) => {
-  const { image, environment, depends_on: dependencies } = compose[name]!;
-  expect(compose[`${name}-migration`]).toMatchObject({ image, environment, command: ['migrate'], depends_on: { postgres: { condition: 'service_healthy' } } });
-  expect(new URL(environment.DATABASE_URL ?? '').pathname).toBe(`/${name}`);
-  expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
-});
+it.each(services.filter((name) => name !== 'gateway'))(
+  'compose.yaml migrates the database of %s before it starts',
+  (name) => {
+    const { image, environment, depends_on: dependencies } = compose[name]!;
+    expect(compose[`${name}-migration`]).toMatchObject({
+      image,
+      environment,
+      command: ['migrate'],
+      depends_on: { postgres: { condition: 'service_healthy' } },
+    });
+    expect(new URL(environment.DATABASE_URL ?? '').pathname).toBe(`/${name}`);
+    expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
+  },
+);
 
 it('the image exposes the ports of all services', async () => {
   const dockerfile = readFileSync(join(deployFolder, 'Dockerfile'), 'utf8');
-  const exposed = /^EXPOSE (.*)\n(?:#.*\n)*ENTRYPOINT \["node", .*"src\/main.ts"\]/m.exec(dockerfile)?.[1]?.split(' ').map(Number);
-  const listened = await Promise.all(services.map(async (name) => Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment))));
+  const exposed = /^EXPOSE (.*)\n(?:#.*\n)*ENTRYPOINT \["node", .*"src\/main.ts"\]/m
+    .exec(dockerfile)?.[1]
+    ?.split(' ')
+    .map(Number);
+  const listened = await Promise.all(
+    services.map(async (name) =>
+      Object.values((await readServiceConfiguration(name)).ports(compose[name]!.environment)),
+    ),
+  );
   expect(new Set(exposed)).toEqual(new Set(listened.flat()));
 });
 
 it('compose.yaml creates a role with a password of its own for the database of each service', () => {
-  const raw = (parse(readFileSync(join(deployFolder, 'compose.yaml'), 'utf8'), { merge: true }) as { services: Record<string, ComposeService> }).services;
-  const passwords = services.filter((name) => name !== 'gateway').map((name) => {
-    const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
-    const password = raw['postgres']?.environment[variable];
-    expect(password).toBe(`\${${variable}:-${name}}`);
-    expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
-    return password;
-  });
+  const raw = (
+    parse(readFileSync(join(deployFolder, 'compose.yaml'), 'utf8'), { merge: true }) as {
+      services: Record<string, ComposeService>;
+    }
+  ).services;
+  const passwords = services
+    .filter((name) => name !== 'gateway')
+    .map((name) => {
+      const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
+      const password = raw['postgres']?.environment[variable];
+      expect(password).toBe(`\${${variable}:-${name}}`);
+      expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
+      return password;
+    });
   expect(passwords).not.toContain(raw['postgres']?.environment['POSTGRES_PASSWORD']);
 });

@@ -21,12 +21,21 @@ declare module 'vitest' {
   }
 }
 
-/** Renders every kustomization and the chart once, because each rendering takes about a second and many files use the same ones. */
+/**
+ * Renders every kustomization and the chart once, because each rendering takes about a second and many files use the
+ * same ones.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'chart-'));
-  const renderings = Promise.all(kustomizations.map(async (kustomization) => [kustomization.folder, await render(() => runKustomize(kustomization.folder))] as const));
+  const renderings = Promise.all(
+    kustomizations.map(
+      async (kustomization) => [kustomization.folder, await render(() => runKustomize(kustomization.folder))] as const,
+    ),
+  );
   await writeChart(folder);
-  const rendered = hasHelm ? charts.map(async ({ name, values }) => [name, await render(() => runHelm(folder, values))] as const) : [];
+  const rendered = hasHelm
+    ? charts.map(async ({ name, values }) => [name, await render(() => runHelm(folder, values))] as const)
+    : [];
   project.provide('chart', folder);
   project.provide('charts', Object.fromEntries(await Promise.all(rendered)));
   project.provide('renderings', Object.fromEntries(await renderings));

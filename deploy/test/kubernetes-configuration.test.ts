@@ -25,12 +25,19 @@ interface Container {
 interface Workload extends Manifest {
   spec: {
     selector: { matchLabels: Record<string, string> };
-    template: { metadata: { labels: Record<string, string> }; spec: { serviceAccountName: string; containers: [Container] } };
+    template: {
+      metadata: { labels: Record<string, string> };
+      spec: { serviceAccountName: string; containers: [Container] };
+    };
   };
 }
 
 interface Service extends Manifest {
-  spec: { clusterIP?: string; selector: Record<string, string>; ports: { name: string; port: number; targetPort: string }[] };
+  spec: {
+    clusterIP?: string;
+    selector: Record<string, string>;
+    ports: { name: string; port: number; targetPort: string }[];
+  };
 }
 
 /** Sample values for the keys of secrets; the manifests contain only their names. */
@@ -43,7 +50,12 @@ const secretValues: Record<string, string> = {
 
 let operations: OperationsServer;
 beforeAll(async () => {
-  operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics: createMetrics('deploy'), readiness: {} });
+  operations = await startOperationsServer({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics('deploy'),
+    readiness: {},
+  });
 });
 afterAll(() => operations[Symbol.asyncDispose]());
 
@@ -60,8 +72,14 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     const deployment = find('Deployment', service) as Workload;
     const { labels } = deployment.spec.template.metadata;
     const [container] = deployment.spec.template.spec.containers;
-    const secrets = secretsOf(container).map(({ name, valueFrom }) => [name, secretValues[valueFrom.secretKeyRef.key] ?? '']);
-    const environment: Record<string, string> = { ...configurationOf(manifests, service), ...Object.fromEntries(secrets) };
+    const secrets = secretsOf(container).map(({ name, valueFrom }) => [
+      name,
+      secretValues[valueFrom.secretKeyRef.key] ?? '',
+    ]);
+    const environment: Record<string, string> = {
+      ...configurationOf(manifests, service),
+      ...Object.fromEntries(secrets),
+    };
     let configuration: ServiceConfiguration;
     beforeAll(async () => {
       configuration = await readServiceConfiguration(service);
@@ -79,11 +97,17 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
 
     it('serves operators only within its pod', () => {
       expect(Object.keys(environment)).not.toContain('ADMIN_LISTEN_HOST');
-      expect(configuration.described.find(({ name }) => name === 'ADMIN_LISTEN_HOST')?.fallback).toBe(service === 'gateway' ? undefined : '127.0.0.1');
+      expect(configuration.described.find(({ name }) => name === 'ADMIN_LISTEN_HOST')?.fallback).toBe(
+        service === 'gateway' ? undefined : '127.0.0.1',
+      );
     });
 
     it('is probed at its actual address', async () => {
-      expect(container).toMatchObject({ startupProbe: { httpGet: { path: '/livez' } }, readinessProbe: { httpGet: { path: '/readyz' } }, livenessProbe: { httpGet: { path: '/livez' } } });
+      expect(container).toMatchObject({
+        startupProbe: { httpGet: { path: '/livez' } },
+        readinessProbe: { httpGet: { path: '/readyz' } },
+        livenessProbe: { httpGet: { path: '/livez' } },
+      });
       for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
         expect(httpGet.port).toBe('metrics');
         expect((await fetch(`http://127.0.0.1:${operations.port}${httpGet.path}`)).status).not.toBe(404);
@@ -95,19 +119,30 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       expect(labels).toMatchObject(spec.selector);
       expect(labels).toMatchObject(deployment.spec.selector.matchLabels);
       const main = service === 'gateway' ? 'http' : 'grpc';
-      expect(spec.ports).toEqual([{ name: main, port: service === 'gateway' ? 80 : configuration.ports(environment).grpc, targetPort: main }]);
+      expect(spec.ports).toEqual([
+        { name: main, port: service === 'gateway' ? 80 : configuration.ports(environment).grpc, targetPort: main },
+      ]);
       expect(spec.clusterIP).toBe(service === 'gateway' ? undefined : 'None');
-      expect(find('HorizontalPodAutoscaler', service)).toMatchObject({ spec: { scaleTargetRef: { kind: 'Deployment', name: service } } });
+      expect(find('HorizontalPodAutoscaler', service)).toMatchObject({
+        spec: { scaleTargetRef: { kind: 'Deployment', name: service } },
+      });
       expect(find('PodDisruptionBudget', service)).toMatchObject({ spec: { selector: deployment.spec.selector } });
-      expect(labels).toMatchObject((find('NetworkPolicy', service).spec as { podSelector: { matchLabels: object } }).podSelector.matchLabels);
-      expect(find('ServiceAccount', deployment.spec.template.spec.serviceAccountName)).toMatchObject({ automountServiceAccountToken: false });
+      expect(labels).toMatchObject(
+        (find('NetworkPolicy', service).spec as { podSelector: { matchLabels: object } }).podSelector.matchLabels,
+      );
+      expect(find('ServiceAccount', deployment.spec.template.spec.serviceAccountName)).toMatchObject({
+        automountServiceAccountToken: false,
+      });
     });
 
     it('is configured with the names and ports of the other services', () => {
       for (const [variable, address] of Object.entries(environment).filter(([name]) => name.endsWith('_ADDRESS'))) {
         const [, name = '', port] = /^dns:\/\/\/([a-z]+):(\d+)$/.exec(address) ?? [];
         expect(`${name.toUpperCase()}_ADDRESS`).toBe(variable);
-        expect((find('Service', name) as Service).spec).toMatchObject({ clusterIP: 'None', ports: [{ port: Number(port) }] });
+        expect((find('Service', name) as Service).spec).toMatchObject({
+          clusterIP: 'None',
+          ports: [{ port: Number(port) }],
+        });
       }
     });
 
@@ -119,45 +154,65 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     });
   });
 
-  it.each(services.filter((service) => service !== 'gateway'))('migrates %s with its image, variables and network policy, and sends it no calls meanwhile', (service) => {
-    const [container] = (find('Deployment', service) as Workload).spec.template.spec.containers;
-    const { name, image, envFrom } = container;
-    const { template } = (find('Job', `${service}-migration`) as Workload).spec;
-    const [migration] = template.spec.containers;
-    expect(migration).toMatchObject({ name, image, envFrom, args: ['migrate'] });
-    expect(migration.env).toEqual(secretsOf(container));
-    const authority = ({ volumeMounts }: Container) => volumeMounts.filter((mount) => mount.name === 'postgres-ca');
-    expect(authority(migration)).toEqual(authority(container));
-    expect(template.metadata.labels).toMatchObject({ 'app.kubernetes.io/name': service });
-    expect(template.metadata.labels).not.toMatchObject((find('Service', service) as Service).spec.selector);
-    expect(template.spec.serviceAccountName).toBe(service);
-  });
+  it.each(services.filter((service) => service !== 'gateway'))(
+    'migrates %s with its image, variables and network policy, and sends it no calls meanwhile',
+    (service) => {
+      const [container] = (find('Deployment', service) as Workload).spec.template.spec.containers;
+      const { name, image, envFrom } = container;
+      const { template } = (find('Job', `${service}-migration`) as Workload).spec;
+      const [migration] = template.spec.containers;
+      expect(migration).toMatchObject({ name, image, envFrom, args: ['migrate'] });
+      expect(migration.env).toEqual(secretsOf(container));
+      const authority = ({ volumeMounts }: Container) => volumeMounts.filter((mount) => mount.name === 'postgres-ca');
+      expect(authority(migration)).toEqual(authority(container));
+      expect(template.metadata.labels).toMatchObject({ 'app.kubernetes.io/name': service });
+      expect(template.metadata.labels).not.toMatchObject((find('Service', service) as Service).spec.selector);
+      expect(template.spec.serviceAccountName).toBe(service);
+    },
+  );
 
   it('uses the host of the route as the public URL', () => {
-    const { spec } = find('HTTPRoute', 'gateway') as Manifest & { spec: { hostnames: string[]; rules: { backendRefs: object[] }[] } };
+    const { spec } = find('HTTPRoute', 'gateway') as Manifest & {
+      spec: { hostnames: string[]; rules: { backendRefs: object[] }[] };
+    };
     const ports = (find('Service', 'gateway') as Service).spec.ports.map(({ port }) => port);
-    expect(spec.rules.flatMap(({ backendRefs }) => backendRefs)).toEqual(ports.map((port) => ({ name: 'gateway', port })));
-    for (const service of ['gateway', 'notification']) expect(spec.hostnames.map((host) => `https://${host}`)).toEqual([configurationOf(manifests, service)['PUBLIC_URL']]);
+    expect(spec.rules.flatMap(({ backendRefs }) => backendRefs)).toEqual(
+      ports.map((port) => ({ name: 'gateway', port })),
+    );
+    for (const service of ['gateway', 'notification'])
+      expect(spec.hostnames.map((host) => `https://${host}`)).toEqual([
+        configurationOf(manifests, service)['PUBLIC_URL'],
+      ]);
   });
 });
 
 it('the component with an Ingress leads to the gateway as the route does', () => {
   const manifests = renderKustomization(natsTls.folder);
-  const { spec } = findManifest(manifests, 'Ingress', 'gateway') as Manifest & { spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] } };
+  const { spec } = findManifest(manifests, 'Ingress', 'gateway') as Manifest & {
+    spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] };
+  };
   const [{ host, http }] = spec.rules as [{ host: string; http: object }];
   expect(spec.tls[0]?.hosts).toEqual([host]);
-  expect(http).toMatchObject({ paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'gateway', port: { name: 'http' } } } }] });
+  expect(http).toMatchObject({
+    paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'gateway', port: { name: 'http' } } } }],
+  });
   expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({ hostnames: [host] });
 });
 
 it('the example of a Gateway has the listener of the route', () => {
-  const { metadata, spec } = findManifest(renderKustomization(gatewayApi.folder), 'Gateway', 'scheduling') as Manifest & { spec: { listeners: { name: string }[] } };
+  const { metadata, spec } = findManifest(
+    renderKustomization(gatewayApi.folder),
+    'Gateway',
+    'scheduling',
+  ) as Manifest & { spec: { listeners: { name: string }[] } };
   const route = findManifest(renderKustomization(overlays[0]!.folder), 'HTTPRoute', 'gateway').spec;
   expect(route).toMatchObject({ parentRefs: [{ name: metadata.name, sectionName: spec.listeners[0]!.name }] });
 });
 
 it.each(partsOfProduction)('$name is the same on its own', ({ service, folder }) => {
-  const ofService = renderKustomization(production.folder).filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] === service);
+  const ofService = renderKustomization(production.folder).filter(
+    ({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] === service,
+  );
   expect(ofService.length).toBeGreaterThan(6);
   expect(new Set(renderKustomization(folder))).toEqual(new Set(ofService));
 });

@@ -10,20 +10,47 @@ export const production = { name: 'production', folder: join(kubernetes, 'overla
 /** The production overlay with the components that are off by default. */
 export const mutualTls = { name: 'production with mutual TLS', folder: join(import.meta.dirname, 'mutual-tls') };
 export const tracing = { name: 'production with tracing', folder: join(import.meta.dirname, 'tracing') };
-export const natsTls = { name: 'production with TLS to NATS and an Ingress', folder: join(import.meta.dirname, 'nats-tls') };
+export const natsTls = {
+  name: 'production with TLS to NATS and an Ingress',
+  folder: join(import.meta.dirname, 'nats-tls'),
+};
 export const overlays = [development, production, mutualTls, tracing, natsTls];
-/** What a team applies alone, for two services: each rendering takes a second, and the others are rendered as parts of the whole. */
-export const partsOfProduction = ['gateway', 'calendar'].map((service) => ({ service, name: `${service} of production`, folder: join(production.folder, service) }));
-export const operators = { name: 'production with the component for operators', folder: join(import.meta.dirname, 'operators') };
+/**
+ * What a team applies alone, for two services: each rendering takes a second, and the others are rendered as parts of
+ * the whole.
+ */
+export const partsOfProduction = ['gateway', 'calendar'].map((service) => ({
+  service,
+  name: `${service} of production`,
+  folder: join(production.folder, service),
+}));
+export const operators = {
+  name: 'production with the component for operators',
+  folder: join(import.meta.dirname, 'operators'),
+};
 export const admin = { name: 'admin', folder: join(kubernetes, 'admin') };
 export const observability = { name: 'observability', folder: join(deployFolder, 'observability') };
 export const certificates = { name: 'certificates', folder: join(kubernetes, 'examples/mutual-tls') };
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
 /** The examples with the components that are off by default. */
-export const completeExamples = { name: 'examples with backups and TLS to NATS', folder: join(import.meta.dirname, 'examples') };
+export const completeExamples = {
+  name: 'examples with backups and TLS to NATS',
+  folder: join(import.meta.dirname, 'examples'),
+};
 export const recovery = { name: 'recovery', folder: join(kubernetes, 'examples/recovery') };
 export const gatewayApi = { name: 'gateway-api', folder: join(kubernetes, 'examples/gateway-api') };
-export const kustomizations = [...overlays, operators, admin, ...partsOfProduction, examples, completeExamples, recovery, certificates, gatewayApi, observability];
+export const kustomizations = [
+  ...overlays,
+  operators,
+  admin,
+  ...partsOfProduction,
+  examples,
+  completeExamples,
+  recovery,
+  certificates,
+  gatewayApi,
+  observability,
+];
 
 /** What `kubectl run` adds to a pod of the admin command. */
 export function readAdminPod(): { metadata: object; spec: object } {

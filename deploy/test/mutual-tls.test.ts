@@ -6,7 +6,14 @@ import { configurationOf, findManifest, renderKustomization } from './render-kus
 import { services } from './service-configuration.ts';
 
 interface Deployment extends Manifest {
-  spec: { template: { spec: { containers: [{ volumeMounts: { name: string; mountPath: string }[] }]; volumes: { name: string; secret: { secretName: string } }[] } } };
+  spec: {
+    template: {
+      spec: {
+        containers: [{ volumeMounts: { name: string; mountPath: string }[] }];
+        volumes: { name: string; secret: { secretName: string } }[];
+      };
+    };
+  };
 }
 
 interface Certificate extends Manifest {
@@ -24,20 +31,34 @@ const variables = ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE', 'GRPC_TLS_CA_FILE'
 it.each(overlays.filter((overlay) => overlay !== mutualTls))('mutual TLS is off in $name', ({ folder }) => {
   const manifests = renderKustomization(folder);
   for (const service of services) {
-    expect(Object.keys(configurationOf(manifests, service))).not.toEqual(expect.arrayContaining([expect.stringContaining('GRPC_TLS')]));
-    expect((findManifest(manifests, 'Deployment', service) as Deployment).spec.template.spec.volumes.map(({ name }) => name)).not.toContain('grpc-tls');
+    expect(Object.keys(configurationOf(manifests, service))).not.toEqual(
+      expect.arrayContaining([expect.stringContaining('GRPC_TLS')]),
+    );
+    expect(
+      (findManifest(manifests, 'Deployment', service) as Deployment).spec.template.spec.volumes.map(({ name }) => name),
+    ).not.toContain('grpc-tls');
   }
 });
 
 const authorityExample = renderKustomization(certificates.folder);
 
-it.each([...services, 'admin'])('the example has a certificate for the name of %s, from the common certificate authority', (name) => {
-  const { secretName, dnsNames, usages, issuerRef } = (findManifest(authorityExample, 'Certificate', `${name}-grpc-tls`) as Certificate).spec;
-  expect({ secretName, dnsNames }).toEqual({ secretName: `${name}-grpc-tls`, dnsNames: [name] });
-  expect(usages).toEqual(expect.arrayContaining(['gateway', 'admin'].includes(name) ? ['client auth'] : ['client auth', 'server auth']));
-  const authority = (findManifest(authorityExample, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
-  expect(findManifest(authorityExample, 'Certificate', authority).spec).toMatchObject({ isCA: true, secretName: authority });
-});
+it.each([...services, 'admin'])(
+  'the example has a certificate for the name of %s, from the common certificate authority',
+  (name) => {
+    const { secretName, dnsNames, usages, issuerRef } = (
+      findManifest(authorityExample, 'Certificate', `${name}-grpc-tls`) as Certificate
+    ).spec;
+    expect({ secretName, dnsNames }).toEqual({ secretName: `${name}-grpc-tls`, dnsNames: [name] });
+    expect(usages).toEqual(
+      expect.arrayContaining(['gateway', 'admin'].includes(name) ? ['client auth'] : ['client auth', 'server auth']),
+    );
+    const authority = (findManifest(authorityExample, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
+    expect(findManifest(authorityExample, 'Certificate', authority).spec).toMatchObject({
+      isCA: true,
+      secretName: authority,
+    });
+  },
+);
 
 describe.each(services)('the component for mutual TLS', (service) => {
   const manifests = renderKustomization(mutualTls.folder);

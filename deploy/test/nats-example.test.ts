@@ -16,7 +16,14 @@ interface StatefulSet extends Manifest {
   spec: {
     serviceName: string;
     replicas: number;
-    template: { metadata: { labels: object }; spec: { terminationGracePeriodSeconds: number; containers: Container[]; volumes: { name: string; secret?: { secretName: string } }[] } };
+    template: {
+      metadata: { labels: object };
+      spec: {
+        terminationGracePeriodSeconds: number;
+        containers: Container[];
+        volumes: { name: string; secret?: { secretName: string } }[];
+      };
+    };
   };
 }
 
@@ -42,15 +49,26 @@ describe.each([examples, completeExamples])('NATS of the $name', ({ folder }) =>
 
   it('gives no container more privileges than it needs', () => {
     for (const { securityContext, resources } of containers) {
-      expect(securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
-      expect(resources).toMatchObject({ requests: { cpu: expect.any(String) as string, memory: expect.any(String) as string }, limits: { memory: expect.any(String) as string } });
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      expect(resources).toMatchObject({
+        requests: { cpu: expect.any(String) as string, memory: expect.any(String) as string },
+        limits: { memory: expect.any(String) as string },
+      });
     }
   });
 
   it('has the metrics where the PodMonitor looks for them', () => {
-    const monitor = (findManifest(renderKustomization(observability.folder), 'PodMonitor', 'scheduling-nats') as PodMonitor).spec;
+    const monitor = (
+      findManifest(renderKustomization(observability.folder), 'PodMonitor', 'scheduling-nats') as PodMonitor
+    ).spec;
     expect(spec.template.metadata.labels).toMatchObject(monitor.selector.matchLabels);
-    expect(containers.flatMap(({ ports = [] }) => ports.map(({ name }) => name))).toEqual(expect.arrayContaining(monitor.podMetricsEndpoints.map(({ port }) => port)));
+    expect(containers.flatMap(({ ports = [] }) => ports.map(({ name }) => name))).toEqual(
+      expect.arrayContaining(monitor.podMetricsEndpoints.map(({ port }) => port)),
+    );
   });
 
   it('has time to move its clients before it is killed', () => {
@@ -66,7 +84,11 @@ describe.each([examples, completeExamples])('NATS of the $name', ({ folder }) =>
 describe('TLS of the example of NATS', () => {
   const { spec } = findManifest(withTls, 'StatefulSet', 'nats') as StatefulSet;
   const certificate = (findManifest(withTls, 'Certificate', 'nats-tls') as Certificate).spec;
-  const routes = [...((findManifest(withTls, 'ConfigMap', 'nats') as ConfigMap).data['nats.conf'] ?? '').matchAll(/nats:\/\/([\w.-]+):6222/g)].map(([, host]) => host);
+  const routes = [
+    ...((findManifest(withTls, 'ConfigMap', 'nats') as ConfigMap).data['nats.conf'] ?? '').matchAll(
+      /nats:\/\/([\w.-]+):6222/g,
+    ),
+  ].map(([, host]) => host);
 
   it('has a certificate for the name that clients use, and for those of the routes', () => {
     expect(routes).toEqual(Array.from({ length: spec.replicas }, (_, server) => `nats-${server}.${spec.serviceName}`));
@@ -75,7 +97,9 @@ describe('TLS of the example of NATS', () => {
   });
 
   it('uses the authority that the services trust', () => {
-    const { spec: issuer } = findManifest(withTls, 'Issuer', certificate.issuerRef.name) as Manifest & { spec: { ca: { secretName: string } } };
+    const { spec: issuer } = findManifest(withTls, 'Issuer', certificate.issuerRef.name) as Manifest & {
+      spec: { ca: { secretName: string } };
+    };
     const service = JSON.stringify(findManifest(renderKustomization(natsTls.folder), 'Deployment', 'calendar'));
     expect(service).toContain(`"secretName":"${issuer.ca.secretName}"`);
   });

@@ -34,7 +34,10 @@ const arrows = readArrows();
 const internet = ['0.0.0.0/0', '2000::/3'];
 const blocked = await readBlockedNetworks();
 /** The DNS of most clusters, the cache on each node, and the DNS of OpenShift. */
-const dns = ['kube-system/kube-dns:53', '169.254.20.10/32:53', 'openshift-dns:5353'].flatMap((server) => [`${server}/UDP`, `${server}/TCP`]);
+const dns = ['kube-system/kube-dns:53', '169.254.20.10/32:53', 'openshift-dns:5353'].flatMap((server) => [
+  `${server}/UDP`,
+  `${server}/TCP`,
+]);
 
 describe.each(overlays)('the network policies of $name', ({ folder }) => {
   const policies = renderKustomization(folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
@@ -50,14 +53,18 @@ describe.each(overlays)('the network policies of $name', ({ folder }) => {
         ...(arrows.databases.has(service) ? ['postgres:5432'] : []),
         ...(arrows.stream.has(service) ? ['nats:4222'] : []),
         ...(arrows.mail.has(service) ? ['anywhere:587', 'anywhere:465'] : []),
-        ...(arrows.endpoints.has(service) ? internet.flatMap((network) => [`${network}:443`, `${network}:1024-65535`]) : []),
+        ...(arrows.endpoints.has(service)
+          ? internet.flatMap((network) => [`${network}:443`, `${network}:1024-65535`])
+          : []),
       ].toSorted(),
     );
   });
 
   it.each([...arrows.endpoints])('keep %s away from every network that its code blocks', (service) => {
     const policy = policies.find(({ metadata }) => metadata.name === service);
-    const open = (policy?.spec.egress ?? []).flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? [])).filter(({ cidr }) => !cidr.endsWith('/32'));
+    const open = (policy?.spec.egress ?? [])
+      .flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []))
+      .filter(({ cidr }) => !cidr.endsWith('/32'));
     expect(open.map(({ cidr }) => cidr)).toEqual(internet);
     const [ipv4, ipv6] = open.map(({ except = [] }) => except);
     expect(ipv4?.toSorted()).toEqual(blocked.ipv4);
@@ -89,7 +96,9 @@ it('the component for tracing sends the spans of every service to the collector,
 });
 
 describe('the network policies of the examples', () => {
-  const policies = renderKustomization(examples.folder).filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
+  const policies = renderKustomization(examples.folder).filter(
+    ({ kind }) => kind === 'NetworkPolicy',
+  ) as NetworkPolicy[];
   const callers = (name: string, port: string): string[] =>
     connections(policies.find(({ metadata }) => metadata.name === name)?.spec.ingress ?? [])
       .filter((connection) => connection.endsWith(`:${port}`))
@@ -110,31 +119,65 @@ describe('the network policies of the examples', () => {
 
 it('webhook blocks what is outside of the networks that its policy names', () => {
   const [beginning, end] = ['1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '4000::'];
-  for (const address of ['::', '::1', beginning, end, 'fc00::1', 'fe80::1', 'ff02::1']) expect(blocked.list.check(address, 'ipv6'), address).toBe(true);
-  expect(['2000::', '2606:4700::1111', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff'].filter((address) => blocked.list.check(address, 'ipv6'))).toEqual([]);
+  for (const address of ['::', '::1', beginning, end, 'fc00::1', 'fe80::1', 'ff02::1'])
+    expect(blocked.list.check(address, 'ipv6'), address).toBe(true);
+  expect(
+    ['2000::', '2606:4700::1111', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff'].filter((address) =>
+      blocked.list.check(address, 'ipv6'),
+    ),
+  ).toEqual([]);
 });
 
-/** The networks that webhook never connects to: all of IPv4, and those of IPv6 within 2000::/3, outside of which it connects to nothing. */
+/**
+ * The networks that webhook never connects to: all of IPv4, and those of IPv6 within 2000::/3, outside of which it
+ * connects to nothing.
+ */
 async function readBlockedNetworks(): Promise<{ list: BlockList; ipv4: string[]; ipv6: string[] }> {
   // Not imported statically: nothing depends on a service's code.
   const file = pathToFileURL(join(repositoryRoot, 'apps/webhook/src/endpoint/blocked-networks.ts')).href;
   const { blockedNetworks: list } = (await import(/* @vite-ignore */ file)) as { blockedNetworks: BlockList };
   const subnets = list.rules.flatMap((rule) => /^Subnet: IPv[46] (.+)$/.exec(rule)?.[1] ?? []).toSorted();
-  return { list, ipv4: subnets.filter((subnet) => !subnet.includes(':')), ipv6: subnets.filter((subnet) => /^[23][\da-f]{3}:/.test(subnet)) };
+  return {
+    list,
+    ipv4: subnets.filter((subnet) => !subnet.includes(':')),
+    ipv6: subnets.filter((subnet) => /^[23][\da-f]{3}:/.test(subnet)),
+  };
 }
 
 /** Every pair of a peer and a port that the rules allow. */
 function connections(rules: Rule[]): string[] {
   return rules.flatMap(({ from, to, ports }) =>
-    (from ?? to ?? [{}]).flatMap((peer) => ports.map(({ port, endPort, protocol }) => `${nameOf(peer)}:${[port, endPort].filter((each) => each !== undefined).join('-')}${protocol ? `/${protocol}` : ''}`)),
+    (from ?? to ?? [{}]).flatMap((peer) =>
+      ports.map(
+        ({ port, endPort, protocol }) =>
+          `${nameOf(peer)}:${[port, endPort].filter((each) => each !== undefined).join('-')}${protocol ? `/${protocol}` : ''}`,
+      ),
+    ),
   );
 }
 
 /** Contains all labels of the selector, so that an unexpected one becomes visible. */
 function nameOf({ podSelector, namespaceSelector, ipBlock }: Peer): string {
   if (ipBlock !== undefined && podSelector === undefined && namespaceSelector === undefined) return ipBlock.cidr;
-  const { 'app.kubernetes.io/name': service, 'app.kubernetes.io/component': component = 'service', 'scheduling/role': role, 'k8s-app': system, ...others } = podSelector?.matchLabels ?? {};
-  const { 'kubernetes.io/metadata.name': namespace, 'scheduling/role': roleOfNamespace, ...otherNamespaces } = namespaceSelector?.matchLabels ?? {};
-  const unexpected = [...Object.keys({ ...others, ...otherNamespaces }), ...(component === 'service' ? [] : [component])];
-  return [namespace ?? roleOfNamespace, service ?? role ?? system, ...unexpected].filter((part) => part !== undefined).join('/') || 'anywhere';
+  const {
+    'app.kubernetes.io/name': service,
+    'app.kubernetes.io/component': component = 'service',
+    'scheduling/role': role,
+    'k8s-app': system,
+    ...others
+  } = podSelector?.matchLabels ?? {};
+  const {
+    'kubernetes.io/metadata.name': namespace,
+    'scheduling/role': roleOfNamespace,
+    ...otherNamespaces
+  } = namespaceSelector?.matchLabels ?? {};
+  const unexpected = [
+    ...Object.keys({ ...others, ...otherNamespaces }),
+    ...(component === 'service' ? [] : [component]),
+  ];
+  return (
+    [namespace ?? roleOfNamespace, service ?? role ?? system, ...unexpected]
+      .filter((part) => part !== undefined)
+      .join('/') || 'anywhere'
+  );
 }

@@ -4,8 +4,9 @@ import type { ICluster } from '@kubernetes-models/cloudnative-pg/postgresql.cnpg
 type ClusterSpec = NonNullable<ICluster['spec']>;
 
 /**
- * The resource of the Barman Cloud plugin, for which there is no package with types: written after `api/v1/objectstore_types.go` of the plugin. The
- * configuration is the type that CloudNativePG had for backups without the plugin; the plugin refuses a `serverName` in it.
+ * The resource of the Barman Cloud plugin, for which there is no package with types: written after
+ * `api/v1/objectstore_types.go` of the plugin. The configuration is the type that CloudNativePG had for backups without
+ * the plugin; the plugin refuses a `serverName` in it.
  */
 export interface IObjectStore {
   apiVersion: 'barmancloud.cnpg.io/v1';

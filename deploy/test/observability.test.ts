@@ -6,15 +6,26 @@ import { deployFolder, observability, overlays } from './kustomizations.ts';
 import { findManifest, renderKustomization } from './render-kustomization.ts';
 
 interface PodMonitor extends Manifest {
-  spec: { jobLabel: string; selector: { matchLabels: Record<string, string> }; podMetricsEndpoints: { port: string; path: string }[] };
+  spec: {
+    jobLabel: string;
+    selector: { matchLabels: Record<string, string> };
+    podMetricsEndpoints: { port: string; path: string }[];
+  };
 }
 
 interface PrometheusRule extends Manifest {
-  spec: { groups: { name: string; rules: { alert: string; labels: Record<string, string>; annotations: Record<string, string> }[] }[] };
+  spec: {
+    groups: {
+      name: string;
+      rules: { alert: string; labels: Record<string, string>; annotations: Record<string, string> }[];
+    }[];
+  };
 }
 
 interface Deployment extends Manifest {
-  spec: { template: { metadata: { labels: Record<string, string> }; spec: { containers: { ports: { name: string }[] }[] } } };
+  spec: {
+    template: { metadata: { labels: Record<string, string> }; spec: { containers: { ports: { name: string }[] }[] } };
+  };
 }
 
 interface Panel {
@@ -33,11 +44,15 @@ describe.each(overlays)('the PodMonitor', ({ name, folder }) => {
 
   it(`scrapes every service of ${name} at its actual address, and names the job after it`, () => {
     expect(deployments).toHaveLength(6);
-    for (const { metadata, spec: { template } } of deployments) {
+    for (const {
+      metadata,
+      spec: { template },
+    } of deployments) {
       expect(template.metadata.labels).toMatchObject(spec.selector.matchLabels);
       expect(template.metadata.labels[spec.jobLabel]).toBe(metadata.name);
       const ports = template.spec.containers.flatMap((container) => container.ports.map((port) => port.name));
-      for (const endpoint of spec.podMetricsEndpoints) expect([ports, endpoint.path]).toEqual([expect.arrayContaining([endpoint.port]), '/metrics']);
+      for (const endpoint of spec.podMetricsEndpoints)
+        expect([ports, endpoint.path]).toEqual([expect.arrayContaining([endpoint.port]), '/metrics']);
     }
   });
 });
@@ -51,13 +66,16 @@ describe('the alerts', () => {
     expect(names).toEqual([...new Set(names)]);
   });
 
-  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s states its severity, its meaning and where to read on', (alert, { labels, annotations }) => {
-    expect(['critical', 'warning']).toContain(labels['severity']);
-    expect(annotations['summary']).toMatch(/^[A-Z{].{10,}[^.]$/);
-    expect(annotations['description']).toMatch(/^[A-Z{].{20,}\.$/);
-    const section = alert.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
-    expect(annotations['runbook_url']).toMatch(new RegExp(`/docs/operations\\.md#alert-${section}$`));
-  });
+  it.each(rules.map((rule) => [rule.alert, rule] as const))(
+    '%s states its severity, its meaning and where to read on',
+    (alert, { labels, annotations }) => {
+      expect(['critical', 'warning']).toContain(labels['severity']);
+      expect(annotations['summary']).toMatch(/^[A-Z{].{10,}[^.]$/);
+      expect(annotations['description']).toMatch(/^[A-Z{].{20,}\.$/);
+      const section = alert.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
+      expect(annotations['runbook_url']).toMatch(new RegExp(`/docs/operations\\.md#alert-${section}$`));
+    },
+  );
 });
 
 describe('the dashboard', () => {
@@ -68,11 +86,14 @@ describe('the dashboard', () => {
     expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'namespace', 'crm']);
     const used = new Set([...text.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name));
     expect(used).toEqual(new Set(['__all', '__rate_interval', 'crm', 'datasource', 'namespace']));
-    expect(new Set([...text.matchAll(/"uid": "([^"]*)"/g)].map(([, uid]) => uid))).toEqual(new Set(['${datasource}', 'scheduling']));
+    expect(new Set([...text.matchAll(/"uid": "([^"]*)"/g)].map(([, uid]) => uid))).toEqual(
+      new Set(['${datasource}', 'scheduling']),
+    );
   });
 
   it('shows a single namespace in every panel', () => {
-    for (const { title, targets = [] } of panels) for (const { expr } of targets) expect(expr, title).toContain('namespace=~"$namespace"');
+    for (const { title, targets = [] } of panels)
+      for (const { expr } of targets) expect(expr, title).toContain('namespace=~"$namespace"');
   });
 
   it('has panels that neither overlap nor share an id', () => {

@@ -11,7 +11,12 @@ const document = readFileSync(operationsDocument, 'utf8');
 /** The anchors that Markdown viewers generate from headings. */
 function anchorsOf(markdown: string): string[] {
   const headings = [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
-  return headings.map((heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}_\- ]/gu, '').replaceAll(' ', '-'));
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 }
 
 interface Alerts {
@@ -30,16 +35,20 @@ it('docs/operations.md has a section for every alert', () => {
   expect(runbooks.filter((runbook) => !anchors.some((anchor) => runbook.endsWith(anchor)))).toEqual([]);
 });
 
-it.each([...globSync('docs/**/*.md', { cwd: repositoryRoot }), 'README.md', 'deploy/README.md', ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'local'].map((app) => `apps/${app}/README.md`)])(
-  'the links of %s are valid',
-  (file) => {
-    const text = readFileSync(join(repositoryRoot, file), 'utf8');
-    const links = [...text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)].map(([, link = '']) => link);
-    const broken = links.filter((link) => {
-      const [path = '', anchor] = link.split('#');
-      const target = path === '' ? join(repositoryRoot, file) : join(repositoryRoot, file, '..', path);
-      return !existsSync(target) || (anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor));
-    });
-    expect(broken).toEqual([]);
-  },
-);
+it.each([
+  ...globSync('docs/**/*.md', { cwd: repositoryRoot }),
+  'README.md',
+  'deploy/README.md',
+  ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'local'].map(
+    (app) => `apps/${app}/README.md`,
+  ),
+])('the links of %s are valid', (file) => {
+  const text = readFileSync(join(repositoryRoot, file), 'utf8');
+  const links = [...text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)].map(([, link = '']) => link);
+  const broken = links.filter((link) => {
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? join(repositoryRoot, file) : join(repositoryRoot, file, '..', path);
+    return !existsSync(target) || (anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor));
+  });
+  expect(broken).toEqual([]);
+});

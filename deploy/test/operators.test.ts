@@ -29,7 +29,9 @@ function callers(folder: string, service: string): unknown[] {
 
 describe.each(withDatabase)('the admin command in the cluster and %s', (service) => {
   it('reach each other only with the component', () => {
-    expect(callers(operators.folder, service)).toEqual([{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'admin' } } }]);
+    expect(callers(operators.folder, service)).toEqual([
+      { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'admin' } } },
+    ]);
     for (const { folder } of overlays) expect(callers(folder, service)).toEqual([]);
   });
 
@@ -38,7 +40,9 @@ describe.each(withDatabase)('the admin command in the cluster and %s', (service)
     const { ports } = (findManifest(manifests, 'Service', service) as Service).spec;
     const configuration = await readServiceConfiguration(service);
     const own = configurationOf(manifests, service);
-    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(`dns:///${service}:${ports.find(({ name }) => name === 'admin')?.port}`);
+    expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(
+      `dns:///${service}:${ports.find(({ name }) => name === 'admin')?.port}`,
+    );
     expect(own).toMatchObject({ ADMIN_LISTEN_HOST: '0.0.0.0', GRPC_TLS_CERT_FILE: expect.any(String) as string });
     expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(own)));
   });
@@ -47,12 +51,20 @@ describe.each(withDatabase)('the admin command in the cluster and %s', (service)
 it('the doctor in the cluster checks everything', async () => {
   const { variables } = await readServiceConfiguration('admin');
   const given = [...Object.keys(environment), ...job.spec.template.spec.containers[0].env.map(({ name }) => name)];
-  expect(given.toSorted()).toEqual([...variables].filter((name) => name !== 'OPERATOR_NAME' && !name.startsWith('NATS_TLS') && name !== 'NATS_CREDENTIALS_FILE').toSorted());
+  expect(given.toSorted()).toEqual(
+    [...variables]
+      .filter((name) => name !== 'OPERATOR_NAME' && !name.startsWith('NATS_TLS') && name !== 'NATS_CREDENTIALS_FILE')
+      .toSorted(),
+  );
 });
 
 it('pod.json has for kubectl run what the Job has, but for the secrets that only the doctor needs', () => {
   const { metadata, spec } = job.spec.template;
   const [{ env: _secrets, ...container }] = spec.containers;
   const asRun = { ...container, image: undefined, args: undefined };
-  expect(readAdminPod()).toEqual({ apiVersion: 'v1', metadata, spec: { ...spec, restartPolicy: undefined, containers: [asRun] } });
+  expect(readAdminPod()).toEqual({
+    apiVersion: 'v1',
+    metadata,
+    spec: { ...spec, restartPolicy: undefined, containers: [asRun] },
+  });
 });

@@ -23,7 +23,8 @@ interface Service extends Manifest {
 
 const before = renderKustomization(completeExamples.folder);
 const after = renderKustomization(recovery.folder);
-const clusterOf = (manifests: readonly Manifest[]): Cluster => manifests.find(({ kind }) => kind === 'Cluster') as Cluster;
+const clusterOf = (manifests: readonly Manifest[]): Cluster =>
+  manifests.find(({ kind }) => kind === 'Cluster') as Cluster;
 const [original, restored] = [clusterOf(before), clusterOf(after)];
 const plugin = 'barman-cloud.cloudnative-pg.io';
 
@@ -39,22 +40,44 @@ describe('the recovery of Postgres', () => {
     const { bootstrap, externalClusters = [], plugins } = restored.spec;
     const source = externalClusters.find(({ name }) => name === bootstrap?.recovery.source)?.plugin;
     // An archive is named after its cluster, unless there is a serverName.
-    expect(plugins).toEqual([{ name: plugin, isWALArchiver: true, parameters: { barmanObjectName: 'postgres-backup' } }]);
-    expect(source).toEqual({ name: plugin, parameters: { barmanObjectName: 'postgres-backup', serverName: original.metadata.name } });
-    expect(findManifest(after, 'ObjectStore', 'postgres-backup')).toEqual(findManifest(before, 'ObjectStore', 'postgres-backup'));
+    expect(plugins).toEqual([
+      { name: plugin, isWALArchiver: true, parameters: { barmanObjectName: 'postgres-backup' } },
+    ]);
+    expect(source).toEqual({
+      name: plugin,
+      parameters: { barmanObjectName: 'postgres-backup', serverName: original.metadata.name },
+    });
+    expect(findManifest(after, 'ObjectStore', 'postgres-backup')).toEqual(
+      findManifest(before, 'ObjectStore', 'postgres-backup'),
+    );
   });
 
-  it.each([['original', before, original.metadata.name], ['restored', after, restored.metadata.name]] as const)('everything refers to the %s cluster', (_name, manifests, name) => {
+  it.each([
+    ['original', before, original.metadata.name],
+    ['restored', after, restored.metadata.name],
+  ] as const)('everything refers to the %s cluster', (_name, manifests, name) => {
     const databases = manifests.filter(({ kind }) => kind === 'Database');
     expect(databases).toHaveLength(5);
     for (const { spec } of databases) expect(spec).toMatchObject({ cluster: { name } });
-    expect(findManifest(manifests, 'ScheduledBackup', name).spec).toMatchObject({ cluster: { name }, immediate: true, method: 'plugin', pluginConfiguration: { name: plugin } });
-    expect((findManifest(manifests, 'Service', 'postgres') as Service).spec.selector).toEqual({ 'cnpg.io/cluster': name, 'cnpg.io/instanceRole': 'primary' });
+    expect(findManifest(manifests, 'ScheduledBackup', name).spec).toMatchObject({
+      cluster: { name },
+      immediate: true,
+      method: 'plugin',
+      pluginConfiguration: { name: plugin },
+    });
+    expect((findManifest(manifests, 'Service', 'postgres') as Service).spec.selector).toEqual({
+      'cnpg.io/cluster': name,
+      'cnpg.io/instanceRole': 'primary',
+    });
   });
 
   it('keeps the host and the authority that the services have in DATABASE_URL', () => {
     for (const { spec } of [original, restored]) {
-      expect(spec.certificates).toEqual({ serverCASecret: 'postgres-ca', clientCASecret: 'postgres-ca', serverAltDNSNames: ['postgres'] });
+      expect(spec.certificates).toEqual({
+        serverCASecret: 'postgres-ca',
+        clientCASecret: 'postgres-ca',
+        serverAltDNSNames: ['postgres'],
+      });
     }
     expect(findManifest(after, 'NetworkPolicy', 'postgres')).toEqual(findManifest(before, 'NetworkPolicy', 'postgres'));
   });

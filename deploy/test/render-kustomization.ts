@@ -39,8 +39,8 @@ export interface Variable {
 }
 
 /**
- * What a service's Deployment says about its environment: in the ConfigMaps that it refers to, each with a name that ends with the hash of its content, and in
- * itself. Without the secrets.
+ * What a service's Deployment says about its environment: in the ConfigMaps that it refers to, each with a name that
+ * ends with the hash of its content, and in itself. Without the secrets.
  */
 export function configurationOf(manifests: readonly Manifest[], service: string): Record<string, string> {
   const { spec } = findManifest(manifests, 'Deployment', service) as Manifest & {
@@ -48,5 +48,9 @@ export function configurationOf(manifests: readonly Manifest[], service: string)
   };
   const [{ envFrom, env }] = spec.template.spec.containers;
   const own = env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
-  return Object.assign({}, ...envFrom.map(({ configMapRef }) => findManifest(manifests, 'ConfigMap', configMapRef.name).data), Object.fromEntries(own)) as Record<string, string>;
+  return Object.assign(
+    {},
+    ...envFrom.map(({ configMapRef }) => findManifest(manifests, 'ConfigMap', configMapRef.name).data),
+    Object.fromEntries(own),
+  ) as Record<string, string>;
 }

@@ -17,10 +17,13 @@ export interface ServiceConfiguration {
 }
 
 /** The folders of `apps` that are services. */
-export const services = readdirSync(join(repositoryRoot, 'apps')).filter((app) => existsSync(join(repositoryRoot, 'apps', app, 'src/service.ts')));
+export const services = readdirSync(join(repositoryRoot, 'apps')).filter((app) =>
+  existsSync(join(repositoryRoot, 'apps', app, 'src/service.ts')),
+);
 
 export async function readServiceConfiguration(service: string): Promise<ServiceConfiguration> {
-  // Not imported statically: nothing depends on a service's code, and these checks read its configuration as its process does.
+  // Not imported statically: nothing depends on a service's code, and these checks read its configuration as its
+  // process does.
   const file = pathToFileURL(join(repositoryRoot, 'apps', service, 'src/config.ts')).href;
   const { readConfig } = (await import(/* @vite-ignore */ file)) as { readConfig: ReadConfig };
   const described = (await runtimeOf()).describeEnvironment(readConfig);
@@ -34,7 +37,9 @@ export async function readServiceConfiguration(service: string): Promise<Service
   };
 }
 
-/** The same module instance that the configuration imports; the test runner's own instance would not see what is read. */
+/**
+ * The same module instance that the configuration imports; the test runner's own instance would not see what is read.
+ */
 function runtimeOf(): Promise<{ describeEnvironment: typeof describeEnvironment }> {
   return import(/* @vite-ignore */ pathToFileURL(join(repositoryRoot, 'libs/runtime/src/index.ts')).href);
 }

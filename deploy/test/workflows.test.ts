@@ -26,7 +26,9 @@ describe('a release', () => {
   });
 
   it('has one version, in every place that states it', () => {
-    const tags = globSync('kubernetes/{overlays/production/*,admin}/kustomization.yaml', { cwd: deployFolder }).map((file) => /newTag: (.*)/.exec(read(join('deploy', file)))?.[1]);
+    const tags = globSync('kubernetes/{overlays/production/*,admin}/kustomization.yaml', { cwd: deployFolder }).map(
+      (file) => /newTag: (.*)/.exec(read(join('deploy', file)))?.[1],
+    );
     expect(tags).toHaveLength(services.length + 1);
     expect(new Set(tags)).toEqual(new Set([version]));
     expect((JSON.parse(read('apps/gateway/package.json')) as { version: string }).version).toBe(version);

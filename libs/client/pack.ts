@@ -1,6 +1,6 @@
 /**
- * Packs the client for `npm install <file>` and for publication: compiled, because Node strips no types in node_modules, and with a manifest without what
- * only this repository needs. node libs/client/pack.ts [folder]
+ * Packs the client for `npm install <file>` and for publication: compiled, because Node strips no types in
+ * node_modules, and with a manifest without what only this repository needs. node libs/client/pack.ts [folder]
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,14 +14,19 @@ const destination = resolve(process.argv[2] ?? '.');
 const files = mkdtempSync(join(tmpdir(), 'scheduling-client-'));
 
 try {
-  execFileSync('tsc', ['--project', join(source, 'tsconfig.build.json'), '--outDir', join(files, 'dist')], { stdio: ['ignore', 2, 2] });
+  execFileSync('tsc', ['--project', join(source, 'tsconfig.build.json'), '--outDir', join(files, 'dist')], {
+    stdio: ['ignore', 2, 2],
+  });
   for (const name of ['README.md', 'examples']) cpSync(join(source, name), join(files, name), { recursive: true });
   writeFileSync(join(files, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
   mkdirSync(destination, { recursive: true });
   const options = ['--pack-destination', destination, '--silent'];
   const name = execFileSync('npm', ['pack', ...options], { cwd: files, encoding: 'utf8' }).trim();
   console.log(join(destination, name));
-  const sizes = [await bundledSize("export { createClient } from './dist/index.js';"), await bundledSize("export * from './dist/index.js';")];
+  const sizes = [
+    await bundledSize("export { createClient } from './dist/index.js';"),
+    await bundledSize("export * from './dist/index.js';"),
+  ];
   console.log(`minified and gzipped: createClient ${sizes[0]} kB, everything ${sizes[1]} kB`);
 } finally {
   rmSync(files, { recursive: true });

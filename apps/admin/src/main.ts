@@ -12,13 +12,22 @@ import { addMailCommand } from './commands/mail-command.ts';
 import { readConfig } from './config.ts';
 import { UsageError } from './usage-error.ts';
 
-const otherPort = 'There is no such RPC at this address. Services have a separate port for operators: ADMIN_PORT, 50052 unless it is set.';
+const otherPort =
+  'There is no such RPC at this address. Services have a separate port for operators: ADMIN_PORT, 50052 unless it is set.';
 
-const program = new Command('npm run admin --').description('Administer a running system.').showHelpAfterError('(--help shows the commands)');
+const program = new Command('npm run admin --')
+  .description('Administer a running system.')
+  .showHelpAfterError('(--help shows the commands)');
 addCrmCommands(program.command('crm').description('create, change and list CRMs, the tenants of the service'));
 addKeyCommands(program.command('key').description('create, list and revoke the API keys of a CRM'));
-addErasureCommands(program.command('erasures').description('list the erasures of deleted customers: the open ones, and those completed in the last 7 days'));
-addDeadLetterCommands(program.command('dead-letters').description('list, retry and drop events that a service failed to process'));
+addErasureCommands(
+  program
+    .command('erasures')
+    .description('list the erasures of deleted customers: the open ones, and those completed in the last 7 days'),
+);
+addDeadLetterCommands(
+  program.command('dead-letters').description('list, retry and drop events that a service failed to process'),
+);
 addMailCommand(program);
 addAuditCommand(program);
 addDoctorCommand(program);

@@ -25,7 +25,10 @@ export function showTime(time: Date | undefined): string {
 /** The address of a service, from `IDENTITY_ADDRESS` and so on. */
 export function addressOf(service: Service): string {
   const address = readConfig(process.env).services[service];
-  if (address === undefined) throw new EnvironmentError([`${addressVariable(service)} is required: the gRPC address of ${service} for operators, host:port`]);
+  if (address === undefined)
+    throw new EnvironmentError([
+      `${addressVariable(service)} is required: the gRPC address of ${service} for operators, host:port`,
+    ]);
   return address;
 }
 

@@ -11,9 +11,15 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     /** How long after its end an appointment becomes archived. */
     archiveAfterDays: read.integer('ARCHIVE_AFTER_DAYS', { min: 0, max: 36_500 }, 365),
-    /** How long after the end of its appointment a participation is anonymised, unless its CRM has a shorter period of its own; 0: only then. */
+    /**
+     * How long after the end of its appointment a participation is anonymised, unless its CRM has a shorter period of
+     * its own; 0: only then.
+     */
     anonymiseAfterDays: read.integer('ANONYMISE_AFTER_DAYS', { min: 0, max: 36_500 }, 0),
-    /** When off, reservations still expire on time; their rows just remain until another replica or request removes them. */
+    /**
+     * When off, reservations still expire on time; their rows just remain until another replica or request removes
+     * them.
+     */
     reservationSweeper: read.oneOf('RESERVATION_SWEEPER', ['on', 'off'], 'on'),
   }));
 }

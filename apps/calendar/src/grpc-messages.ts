@@ -21,7 +21,10 @@ import type { ListPart } from './list-part.ts';
 import type { BookingRules } from './slot/booking-rules.ts';
 import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
 
-export function toTimeslotMessage({ json, appointments }: TimeslotRecord, { asJson = false }: { asJson?: boolean | undefined }): Timeslot {
+export function toTimeslotMessage(
+  { json, appointments }: TimeslotRecord,
+  { asJson = false }: { asJson?: boolean | undefined },
+): Timeslot {
   const { address, start, end, state, ...fields } = JSON.parse(json) as TimeslotJson;
   return {
     ...fields,
@@ -65,7 +68,11 @@ export function parseAppointment(json: string): Appointment {
 }
 
 export function toParticipationMessage(record: ParticipationRecord): Participation {
-  return { ...withoutNulls(record), state: ParticipationState[record.state], expiresAt: record.reservedUntil ?? undefined };
+  return {
+    ...withoutNulls(record),
+    state: ParticipationState[record.state],
+    expiresAt: record.reservedUntil ?? undefined,
+  };
 }
 
 export function toRemovedParticipationMessage(record: RemovedParticipation): RemovedParticipationMessage {
@@ -108,5 +115,7 @@ function parseLocation(location: LocationJson | null): LocationMessage | undefin
 
 function toLocationMessage(location: Location | null): LocationMessage | undefined {
   if (location === null) return undefined;
-  return typeof location === 'string' ? { kind: { $case: 'text', value: location } } : { kind: { $case: 'address', value: location } };
+  return typeof location === 'string'
+    ? { kind: { $case: 'text', value: location } }
+    : { kind: { $case: 'address', value: location } };
 }

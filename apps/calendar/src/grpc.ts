@@ -81,18 +81,25 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
       const timeslots = request.timeslots.map((timeslot, index) => ({
         ...timeslot,
         address: fromLocationMessage(timeslot.address),
-        state: fromEnumMessage(TimeslotState, timeslot.state, { code: 'timeslot.invalid', pointer: `/timeslots/${index}/state` }),
+        state: fromEnumMessage(TimeslotState, timeslot.state, {
+          code: 'timeslot.invalid',
+          pointer: `/timeslots/${index}/state`,
+        }),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
       return { ...stored, timeslots: stored.timeslots.map((each) => toTimeslotMessage(each, request)) };
     },
     listTimeslots: async (request) => {
       const { continuation } = request;
-      const part = continuation === undefined ? await listTimeslots(dependencies, request) : await listTimeslotsPart(dependencies, { ...request, continuation });
+      const part =
+        continuation === undefined
+          ? await listTimeslots(dependencies, request)
+          : await listTimeslotsPart(dependencies, { ...request, continuation });
       return { ...part, timeslots: part.timeslots.map((each) => toTimeslotMessage(each, request)) };
     },
     updateTimeslot: async (request) => {
-      const state = request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
+      const state =
+        request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
       const { timeslot, continuation } = await updateTimeslot(dependencies, { ...request, state });
       return { timeslot: toTimeslotMessage(timeslot, request), continuation };
     },
@@ -104,99 +111,143 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
 }
 
 function hostAppointmentService(dependencies: CalendarDependencies): HostedService {
-  return hostService(AppointmentServiceService, callers.AppointmentService, {
-    getAppointment: async (request) => ({ json: Buffer.from(await getAppointment(dependencies, request)) }),
-    createAppointment: async (request) => {
-      const participations = request.participations.map((participation, index) => ({
-        ...participation,
-        state: fromEnumMessage(ParticipationState, participation.state, { code: 'appointment.invalid', pointer: `/participations/${index}/state` }),
-      }));
-      const address = fromLocationMessage(request.address);
-      const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
-      if (request.asJson) return { created, json: Buffer.from(writeAppointment(appointment)) };
-      return { appointment: toAppointmentMessage(appointment), created };
+  return hostService(
+    AppointmentServiceService,
+    callers.AppointmentService,
+    {
+      getAppointment: async (request) => ({ json: Buffer.from(await getAppointment(dependencies, request)) }),
+      createAppointment: async (request) => {
+        const participations = request.participations.map((participation, index) => ({
+          ...participation,
+          state: fromEnumMessage(ParticipationState, participation.state, {
+            code: 'appointment.invalid',
+            pointer: `/participations/${index}/state`,
+          }),
+        }));
+        const address = fromLocationMessage(request.address);
+        const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
+        if (request.asJson) return { created, json: Buffer.from(writeAppointment(appointment)) };
+        return { appointment: toAppointmentMessage(appointment), created };
+      },
+      createSeries: async (request) => {
+        const address = fromLocationMessage(request.address);
+        const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
+        if (request.asJson)
+          return { seriesId, appointments: [], json: Buffer.from(appointments.map(writeAppointment).join(',')) };
+        return { seriesId, appointments: appointments.map(toAppointmentMessage) };
+      },
+      listAppointments: async function* (request, signal) {
+        const state =
+          request.state &&
+          fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
+        for await (const part of listAppointments(dependencies, { ...request, state }, signal)) {
+          if (request.asJson) yield { appointments: [], ...toListMessage(part) };
+          else yield { appointments: part.elements.map(parseAppointment), nextCursor: part.nextCursor };
+        }
+      },
+      updateAppointment: async ({ noAddress, ...request }) => {
+        const address = noAddress ? null : fromLocationMessage(request.address);
+        return { json: Buffer.from(writeAppointment(await updateAppointment(dependencies, { ...request, address }))) };
+      },
+      cancelAppointment: async (request) => ({
+        appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)),
+      }),
+      deleteAppointments: async ({ crmId, providerReference, target }) => {
+        await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
+        return {};
+      },
     },
-    createSeries: async (request) => {
-      const address = fromLocationMessage(request.address);
-      const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
-      if (request.asJson) return { seriesId, appointments: [], json: Buffer.from(appointments.map(writeAppointment).join(',')) };
-      return { seriesId, appointments: appointments.map(toAppointmentMessage) };
-    },
-    listAppointments: async function* (request, signal) {
-      const state = request.state && fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
-      for await (const part of listAppointments(dependencies, { ...request, state }, signal)) {
-        if (request.asJson) yield { appointments: [], ...toListMessage(part) };
-        else yield { appointments: part.elements.map(parseAppointment), nextCursor: part.nextCursor };
-      }
-    },
-    updateAppointment: async ({ noAddress, ...request }) => {
-      const address = noAddress ? null : fromLocationMessage(request.address);
-      return { json: Buffer.from(writeAppointment(await updateAppointment(dependencies, { ...request, address }))) };
-    },
-    cancelAppointment: async (request) => ({ appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)) }),
-    deleteAppointments: async ({ crmId, providerReference, target }) => {
-      await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
-      return {};
-    },
-  }, { light: ['createAppointment'] });
+    { light: ['createAppointment'] },
+  );
 }
 
 function hostParticipationService(dependencies: CalendarDependencies): HostedService {
-  return hostService(ParticipationServiceService, callers.ParticipationService, {
-    getParticipation: async (request) => {
-      const participation = await getParticipation(dependencies, request);
-      return { participation: toParticipationMessage(participation), id: participation.id };
+  return hostService(
+    ParticipationServiceService,
+    callers.ParticipationService,
+    {
+      getParticipation: async (request) => {
+        const participation = await getParticipation(dependencies, request);
+        return { participation: toParticipationMessage(participation), id: participation.id };
+      },
+      listParticipations: async function* (request, signal) {
+        const state =
+          request.state &&
+          fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
+        for await (const part of listParticipations(dependencies, { ...request, state }, signal))
+          yield toListMessage(part);
+      },
+      createParticipation: async (request) => {
+        const state = fromEnumMessage(ParticipationState, request.state, {
+          code: 'participation.invalid',
+          pointer: '/state',
+        });
+        const work = createParticipation(dependencies, { ...request, state });
+        const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
+        return { participation: toParticipationMessage(participation), created };
+      },
+      updateParticipation: async (request) => {
+        const state = fromEnumMessage(ParticipationState, request.state, {
+          code: 'participation.invalid',
+          pointer: '/state',
+        });
+        const work = updateParticipation(dependencies, { ...request, state });
+        return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
+      },
+      getParticipationNotice: async (request) => {
+        const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
+        return {
+          ...withoutNulls(notice),
+          providerId: appointment.providerId,
+          participation: toParticipationMessage(participation),
+          appointment: toAppointmentMessage({ row: appointment, participations: [] }),
+        };
+      },
     },
-    listParticipations: async function* (request, signal) {
-      const state = request.state && fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
-      for await (const part of listParticipations(dependencies, { ...request, state }, signal)) yield toListMessage(part);
-    },
-    createParticipation: async (request) => {
-      const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
-      const work = createParticipation(dependencies, { ...request, state });
-      const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
-      return { participation: toParticipationMessage(participation), created };
-    },
-    updateParticipation: async (request) => {
-      const state = fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
-      const work = updateParticipation(dependencies, { ...request, state });
-      return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
-    },
-    getParticipationNotice: async (request) => {
-      const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
-      return {
-        ...withoutNulls(notice),
-        providerId: appointment.providerId,
-        participation: toParticipationMessage(participation),
-        appointment: toAppointmentMessage({ row: appointment, participations: [] }),
-      };
-    },
-  }, { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] });
+    { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] },
+  );
 }
 
 function hostBookingService(dependencies: CalendarDependencies): HostedService {
-  return hostService(BookingServiceService, callers.BookingService, {
-    listSlots: async function* (request, signal) {
-      for await (const part of listSlots(dependencies, request, signal)) yield toListMessage(part);
+  return hostService(
+    BookingServiceService,
+    callers.BookingService,
+    {
+      listSlots: async function* (request, signal) {
+        for await (const part of listSlots(dependencies, request, signal)) yield toListMessage(part);
+      },
+      bookSlot: async (request) => {
+        const work = bookSlot(dependencies, toNewBooking(request));
+        const { booking, created } = await dependencies.bookings.countRefusal(request.crmId, work);
+        return {
+          participation: toParticipationMessage(booking.participation),
+          slotJson: Buffer.from(writeSlot(booking.slot)),
+          created,
+        };
+      },
+      changeBooking: async ({ place, customer, ...request }) => {
+        const change = { ...request, place: place && readPlace(place), customer: readCustomer(customer) };
+        const { participation, slot } = await dependencies.bookings.countRefusal(
+          request.crmId,
+          changeBooking(dependencies, change),
+        );
+        return { participation: toParticipationMessage(participation), slotJson: Buffer.from(writeSlot(slot)) };
+      },
+      getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
+      updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
+        const confirmation =
+          request.confirmation &&
+          fromEnumMessage(Confirmation, request.confirmation, {
+            code: 'booking_rules.invalid',
+            pointer: '/confirmation',
+          });
+        const horizon = noHorizon ? null : request.horizon;
+        const update = { ...request, confirmation, horizon, reminders: reminders?.minutes, offers: offers?.offers };
+        return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
+      },
     },
-    bookSlot: async (request) => {
-      const work = bookSlot(dependencies, toNewBooking(request));
-      const { booking, created } = await dependencies.bookings.countRefusal(request.crmId, work);
-      return { participation: toParticipationMessage(booking.participation), slotJson: Buffer.from(writeSlot(booking.slot)), created };
-    },
-    changeBooking: async ({ place, customer, ...request }) => {
-      const change = { ...request, place: place && readPlace(place), customer: readCustomer(customer) };
-      const { participation, slot } = await dependencies.bookings.countRefusal(request.crmId, changeBooking(dependencies, change));
-      return { participation: toParticipationMessage(participation), slotJson: Buffer.from(writeSlot(slot)) };
-    },
-    getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
-    updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
-      const confirmation = request.confirmation && fromEnumMessage(Confirmation, request.confirmation, { code: 'booking_rules.invalid', pointer: '/confirmation' });
-      const horizon = noHorizon ? null : request.horizon;
-      const update = { ...request, confirmation, horizon, reminders: reminders?.minutes, offers: offers?.offers };
-      return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
-    },
-  }, { light: ['bookSlot'] });
+    { light: ['bookSlot'] },
+  );
 }
 
 function hostSandboxClockService(dependencies: CalendarDependencies): HostedService {
@@ -217,8 +268,12 @@ function hostReferenceService(dependencies: CalendarDependencies): HostedService
 
 function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedService {
   return hostService(CustomerRemovalServiceService, callers.CustomerRemovalService, {
-    removeCustomer: async (request) => ({ removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage) }),
-    findEmbeddedParticipations: async (request) => ({ participationIds: await findEmbeddedParticipations(dependencies, request) }),
+    removeCustomer: async (request) => ({
+      removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage),
+    }),
+    findEmbeddedParticipations: async (request) => ({
+      participationIds: await findEmbeddedParticipations(dependencies, request),
+    }),
   });
 }
 

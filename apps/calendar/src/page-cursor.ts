@@ -23,7 +23,10 @@ export function decodeCursor(cursor: string): PagePosition | undefined {
   return encodeCursor(position) === cursor ? position : undefined;
 }
 
-/** In epoch milliseconds. The years are those of interface 8, in any time zone: Postgres cannot read every time that a `Date` can be. */
+/**
+ * In epoch milliseconds. The years are those of interface 8, in any time zone: Postgres cannot read every time that a
+ * `Date` can be.
+ */
 export function isPossibleStart(time: number): boolean {
   return time >= firstStart && time <= lastStart;
 }

@@ -26,7 +26,8 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
     compose: ({ database, metrics, connect, use }) => {
       const { archiveAfterDays, anonymiseAfterDays } = config;
       const bookings = createBookingMetrics(metrics);
-      const sweeper = config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
+      const sweeper =
+        config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
       const dependencies: CalendarDependencies = {
         database,
         identity: connect(IdentityServiceService, 'identity', config.identityAddress),

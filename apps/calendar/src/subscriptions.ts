@@ -12,7 +12,9 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
   const { identity } = dependencies;
   return [
     subscription(events.providerChanged, async ({ crmId, providerId }) => {
-      const answer = await undefinedIfNotFound(identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }));
+      const answer = await undefinedIfNotFound(
+        identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }),
+      );
       return async (tx) => {
         if (answer?.provider) await storeProvider(tx, crmId, answer.provider);
       };
@@ -24,7 +26,8 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
       };
     }),
     subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId, byAddress }) => {
-      // Already done when the deletion was requested; repeated in case this database has been restored from a backup since.
+      // Already done when the deletion was requested; repeated in case this database has been restored from a backup
+      // since.
       if (!byAddress) await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
       return async (tx) => {
         await forgetRemovedParticipations(tx, { crmId, customerId });

@@ -1,4 +1,11 @@
-import { type Appointment, AppointmentState, type CreateAppointmentRequest, type ListAppointmentsRequest, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import {
+  type Appointment,
+  AppointmentState,
+  type CreateAppointmentRequest,
+  type ListAppointmentsRequest,
+  ParticipationState,
+  TimeslotState,
+} from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import type { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
@@ -27,11 +34,23 @@ beforeAll(async () => {
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 function embedded(state: keyof typeof ParticipationState, reference = freshReference('embedded')) {
-  return { reference, name: 'Ada', email: 'ada@example.com', mobile: '+49 1', note: 'window seat', state: ParticipationState[state] };
+  return {
+    reference,
+    name: 'Ada',
+    email: 'ada@example.com',
+    mobile: '+49 1',
+    note: 'window seat',
+    state: ParticipationState[state],
+  };
 }
 
-async function list(query: Partial<ListAppointmentsRequest> = {}, replica: Calendar = calendar): Promise<Appointment[]> {
-  const parts = await Array.fromAsync(replica.appointments.listAppointments({ ...owned, includeArchived: false, ...query }));
+async function list(
+  query: Partial<ListAppointmentsRequest> = {},
+  replica: Calendar = calendar,
+): Promise<Appointment[]> {
+  const parts = await Array.fromAsync(
+    replica.appointments.listAppointments({ ...owned, includeArchived: false, ...query }),
+  );
   return parts.flatMap((part) => part.appointments);
 }
 
@@ -80,25 +99,59 @@ describe('creating an appointment', () => {
 
   it.each<[string, Partial<CreateAppointmentRequest>]>([
     ['only what is required', {}],
-    ['every field', { acceptBookings: true, contactReference: 'contact@test', description: 'Yoga', notes: '', address: { kind: { $case: 'text', value: 'Room 1' } } }],
-    ['an address with some fields', { address: { kind: { $case: 'address', value: { street: 'Weg', city: 'Basel' } } } }],
+    [
+      'every field',
+      {
+        acceptBookings: true,
+        contactReference: 'contact@test',
+        description: 'Yoga',
+        notes: '',
+        address: { kind: { $case: 'text', value: 'Room 1' } },
+      },
+    ],
+    [
+      'an address with some fields',
+      { address: { kind: { $case: 'address', value: { street: 'Weg', city: 'Basel' } } } },
+    ],
     ['a price with many digits', { price: { value: -0.30000000000000004, currency: 'EUR' } }],
     ['a small price', { price: { value: 1e-7, currency: 'EUR' } }],
     ['seconds and an offset', { start: '2099-06-01T10:00:59+05:30', end: '9998-12-31T23:59:59Z' }],
     ['an end that is long ago', { start: '1900-01-01T00:00', end: '1900-01-01T00:01' }],
-    ['participations', { participations: [embedded('RESERVED'), embedded('BOOKED'), { ...embedded('REQUESTED'), mobile: undefined, note: '' }, embedded('CANCELED'), embedded('DELETED')] }],
+    [
+      'participations',
+      {
+        participations: [
+          embedded('RESERVED'),
+          embedded('BOOKED'),
+          { ...embedded('REQUESTED'), mobile: undefined, note: '' },
+          embedded('CANCELED'),
+          embedded('DELETED'),
+        ],
+      },
+    ],
     ['many participations', { participations: Array.from({ length: 500 }, () => embedded('BOOKED')) }],
   ])('with %s returns what a list contains afterwards', async (_what, overrides) => {
     const productReference = freshReference('product');
-    const { appointment, created } = await calendar.appointments.createAppointment(newAppointment({ productReference, ...overrides }));
+    const { appointment, created } = await calendar.appointments.createAppointment(
+      newAppointment({ productReference, ...overrides }),
+    );
     expect(created).toBe(true);
     const inSeconds = (date: Date | undefined) => date && new Date(Math.floor(date.getTime() / 1_000) * 1_000);
-    const participations = appointment!.participations.map((each) => ({ ...each, expiresAt: inSeconds(each.expiresAt) }));
+    const participations = appointment!.participations.map((each) => ({
+      ...each,
+      expiresAt: inSeconds(each.expiresAt),
+    }));
     expect(await list({ productReference, includeArchived: true })).toEqual([{ ...appointment, participations }]);
   });
 
   it('places embedded participations deliberately: never rejected, counted as taken, no mail', async () => {
-    const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
+    const participations = [
+      embedded('BOOKED'),
+      embedded('RESERVED'),
+      embedded('REQUESTED'),
+      embedded('CANCELED'),
+      embedded('DELETED'),
+    ];
     const request = newAppointment({ capacity: 1, participations });
     const { appointment } = await calendar.appointments.createAppointment(request);
     expect(await seatsOf(calendar, request.reference)).toBe(2);
@@ -108,12 +161,18 @@ describe('creating an appointment', () => {
         { version: 1, cause: ParticipationChangeCause.CREATED, toState: state, notify: false, silent: true },
       ]);
     }
-    const confirm = { ...owned, participationReference: participations[2]!.reference, state: ParticipationState.BOOKED };
+    const confirm = {
+      ...owned,
+      participationReference: participations[2]!.reference,
+      state: ParticipationState.BOOKED,
+    };
     await calendar.participations.updateParticipation({ ...confirm, ignoreCapacity: false, sendMails: true });
     expect(await seatsOf(calendar, request.reference)).toBe(3);
     const customerReference = await createCustomer(calendar);
     const booking = newParticipation({ appointmentReference: request.reference, customerReference });
-    expect((await refusal(calendar.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
+    expect((await refusal(calendar.participations.createParticipation(booking))).code).toBe(
+      'participation.capacity_exhausted',
+    );
   });
 
   it('again with the same content returns the existing one, with other content is rejected', async () => {
@@ -129,38 +188,64 @@ describe('creating an appointment', () => {
         code: 'appointment.reference_taken',
       });
     }
-    expect(await calendar.appointments.createAppointment({ ...request, crmId: 'two', participations: [] })).toMatchObject({ created: true });
+    expect(
+      await calendar.appointments.createAppointment({ ...request, crmId: 'two', participations: [] }),
+    ).toMatchObject({ created: true });
   });
 
   it('of one reference happens once for twenty concurrent requests', async () => {
     const request = newAppointment({ participations: [embedded('BOOKED'), embedded('BOOKED')] });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => calendar.appointments.createAppointment(request))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => patiently(() => calendar.appointments.createAppointment(request))),
+    );
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(await seatsOf(calendar, request.reference)).toBe(2);
   });
 
-  it.each(['one replica', 'two replicas'])('with the same participations in other orders happens once in %s', async (where) => {
-    await using other = await calendar.startReplica();
-    const replicas = where === 'one replica' ? [calendar] : [calendar, other];
-    for (let round = 0; round < 5; round += 1) {
-      const participations = Array.from({ length: 50 }, () => embedded('BOOKED'));
-      const orders = [participations, participations.toReversed(), participations.toSorted((a, b) => (a.reference < b.reference ? -1 : 1))];
-      const requests = [...orders, ...orders].map((order) => newAppointment({ participations: order }));
-      const calls = requests.map((request, index) => replicas[index % replicas.length]!.appointments.createAppointment(request));
-      const codes = (await Promise.allSettled(calls)).map((result) => (result.status === 'fulfilled' ? 'created' : (result.reason as DomainError).code));
-      expect(codes.toSorted()).toEqual(['created', ...Array.from({ length: 5 }, () => 'participation.reference_taken')]);
-    }
-  });
+  it.each(['one replica', 'two replicas'])(
+    'with the same participations in other orders happens once in %s',
+    async (where) => {
+      await using other = await calendar.startReplica();
+      const replicas = where === 'one replica' ? [calendar] : [calendar, other];
+      for (let round = 0; round < 5; round += 1) {
+        const participations = Array.from({ length: 50 }, () => embedded('BOOKED'));
+        const orders = [
+          participations,
+          participations.toReversed(),
+          participations.toSorted((a, b) => (a.reference < b.reference ? -1 : 1)),
+        ];
+        const requests = [...orders, ...orders].map((order) => newAppointment({ participations: order }));
+        const calls = requests.map((request, index) =>
+          replicas[index % replicas.length]!.appointments.createAppointment(request),
+        );
+        const codes = (await Promise.allSettled(calls)).map((result) =>
+          result.status === 'fulfilled' ? 'created' : (result.reason as DomainError).code,
+        );
+        expect(codes.toSorted()).toEqual([
+          'created',
+          ...Array.from({ length: 5 }, () => 'participation.reference_taken'),
+        ]);
+      }
+    },
+  );
 
   it('that is rejected does not affect those that are created at the same moment', async () => {
     const taken = embedded('BOOKED');
     await createAppointment(calendar, { participations: [taken] });
     const others = Array.from({ length: 5 }, () => newAppointment({ participations: [embedded('BOOKED')] }));
     const requests = [...others, newAppointment({ participations: [taken] }), newAppointment({ notes: 'a\0b' })];
-    const answers = await Promise.allSettled(requests.map((request) => calendar.appointments.createAppointment(request)));
-    expect(answers.slice(0, others.length)).toMatchObject(others.map(({ reference }) => ({ value: { created: true, appointment: { reference } } })));
-    expect(answers.slice(others.length)).toMatchObject([{ reason: { code: 'participation.reference_taken' } }, { reason: { code: 'text.invalid' } }]);
-    for (const { participations } of others) expect(await eventsOf(calendar, participations[0]!.reference)).toHaveLength(1);
+    const answers = await Promise.allSettled(
+      requests.map((request) => calendar.appointments.createAppointment(request)),
+    );
+    expect(answers.slice(0, others.length)).toMatchObject(
+      others.map(({ reference }) => ({ value: { created: true, appointment: { reference } } })),
+    );
+    expect(answers.slice(others.length)).toMatchObject([
+      { reason: { code: 'participation.reference_taken' } },
+      { reason: { code: 'text.invalid' } },
+    ]);
+    for (const { participations } of others)
+      expect(await eventsOf(calendar, participations[0]!.reference)).toHaveLength(1);
   });
 
   it('with an existing participation creates nothing', async () => {
@@ -177,12 +262,16 @@ describe('creating an appointment', () => {
   it('reports every invalid field', async () => {
     const twice = embedded('BOOKED');
     const { category, code, errors } = await refusal(
-      calendar.appointments.createAppointment(newAppointment({ end: '2099-06-01T10:00', participations: [twice, twice] })),
+      calendar.appointments.createAppointment(
+        newAppointment({ end: '2099-06-01T10:00', participations: [twice, twice] }),
+      ),
     );
     expect({ category, code }).toEqual({ category: 'invalid', code: 'appointment.invalid' });
     expect(errors.map((error) => error.pointer)).toEqual(['/end', '/participations/1/reference']);
     const stateless = newAppointment({ participations: [{ ...twice, state: ParticipationState.UNSPECIFIED }] });
-    expect((await refusal(calendar.appointments.createAppointment(stateless))).errors).toMatchObject([{ pointer: '/participations/0/state' }]);
+    expect((await refusal(calendar.appointments.createAppointment(stateless))).errors).toMatchObject([
+      { pointer: '/participations/0/state' },
+    ]);
   });
 
   it('interprets local times in the zone of the provider', async () => {
@@ -202,35 +291,76 @@ describe('after the provider has changed, creating an appointment', () => {
     ['does not reject times that the old zone skips', inGap, '2099-03-28T21:00:00Z'],
   ])('%s', async (_what, times, start) => {
     const [providerReference, version] = [freshReference('provider'), 2];
-    await calendar.identity.createProvider({ crmId: 'one', reference: providerReference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Name', timeZone: 'Europe/Berlin' });
-    const { appointment: before } = await calendar.appointments.createAppointment(newAppointment({ providerReference, ...inBerlin }));
+    await calendar.identity.createProvider({
+      crmId: 'one',
+      reference: providerReference,
+      ownerReference: 'owner@crm',
+      accountReference: 'account@crm',
+      name: 'Name',
+      timeZone: 'Europe/Berlin',
+    });
+    const { appointment: before } = await calendar.appointments.createAppointment(
+      newAppointment({ providerReference, ...inBerlin }),
+    );
     expect(before!.start).toEqual(new Date('2099-06-01T08:00:00Z'));
     const invalid = newAppointment({ providerReference, ...inGap });
-    expect((await refusal(calendar.appointments.createAppointment(invalid))).errors).toMatchObject([{ pointer: '/end' }]);
+    expect((await refusal(calendar.appointments.createAppointment(invalid))).errors).toMatchObject([
+      { pointer: '/end' },
+    ]);
 
-    await calendar.database.kysely.updateTable('provider').set({ timeZone: 'Asia/Kolkata', version }).where('reference', '=', providerReference).execute();
-    const { appointment: after } = await calendar.appointments.createAppointment(newAppointment({ providerReference, ...times }));
+    await calendar.database.kysely
+      .updateTable('provider')
+      .set({ timeZone: 'Asia/Kolkata', version })
+      .where('reference', '=', providerReference)
+      .execute();
+    const { appointment: after } = await calendar.appointments.createAppointment(
+      newAppointment({ providerReference, ...times }),
+    );
     expect(after!.start).toEqual(new Date(start));
   });
 });
 
 describe('after the provider has changed, a list', () => {
-  type Query = Pick<ListAppointmentsRequest, 'crmId' | 'providerReference'> & { resourceReference: string; from: string; to: string };
+  type Query = Pick<ListAppointmentsRequest, 'crmId' | 'providerReference'> & {
+    resourceReference: string;
+    from: string;
+    to: string;
+  };
 
   it.each<[what: string, list: (query: Query) => Promise<unknown[]>]>([
     ['of appointments', list],
-    ['of timeslots', async (query) => (await calendar.timeslots.listTimeslots({ ...query, continuation: '' })).timeslots],
+    [
+      'of timeslots',
+      async (query) => (await calendar.timeslots.listTimeslots({ ...query, continuation: '' })).timeslots,
+    ],
   ])('%s interprets local times in the new zone', async (_what, listIn) => {
     const [providerReference, resourceReference] = [freshReference('provider'), freshReference('resource')];
-    await calendar.identity.createProvider({ crmId: 'one', reference: providerReference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Name', timeZone: 'Europe/Berlin' });
+    await calendar.identity.createProvider({
+      crmId: 'one',
+      reference: providerReference,
+      ownerReference: 'owner@crm',
+      accountReference: 'account@crm',
+      name: 'Name',
+      timeZone: 'Europe/Berlin',
+    });
     const scope = { crmId: 'one', providerReference };
     const window = { resourceReference, start: '2099-06-01T08:00:00Z', end: '2099-06-01T09:00:00Z' };
-    const timeslot = { ...window, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: TimeslotState.BOOKABLE };
+    const timeslot = {
+      ...window,
+      raster: 30,
+      defaultCapacity: 1,
+      defaultAcceptBookings: true,
+      state: TimeslotState.BOOKABLE,
+    };
     await calendar.timeslots.createTimeslots({ ...scope, timeslots: [timeslot] });
     await calendar.appointments.createAppointment(newAppointment({ providerReference, ...window }));
     const query = { ...scope, resourceReference, from: '2099-06-01T10:00', to: '2099-06-01T11:00' };
     expect(await listIn(query)).toHaveLength(1);
-    await calendar.database.kysely.updateTable('provider').set({ timeZone: 'Asia/Kolkata', version: 2 }).where('reference', '=', providerReference).execute();
+    await calendar.database.kysely
+      .updateTable('provider')
+      .set({ timeZone: 'Asia/Kolkata', version: 2 })
+      .where('reference', '=', providerReference)
+      .execute();
     expect(await listIn(query)).toEqual([]);
   });
 });
@@ -270,7 +400,9 @@ describe('the list of appointments', () => {
   it('rejects a period that ends before it begins, and an invalid cursor', async () => {
     const faults = await refusal(list({ from: '2099-06-02T00:00', to: '2099-06-01T00:00', cursor: 'z' }));
     expect(faults.errors.map((error) => error.pointer)).toEqual(['/to', '/cursor']);
-    expect((await refusal(list({ from: '2098-01-02T00:00', to: '2098-01-01T00:00' }))).errors).toMatchObject([{ pointer: '/to' }]);
+    expect((await refusal(list({ from: '2098-01-02T00:00', to: '2098-01-01T00:00' }))).errors).toMatchObject([
+      { pointer: '/to' },
+    ]);
   });
 
   it('omits what ended longer ago than the configured time, unless requested', async () => {
@@ -284,7 +416,10 @@ describe('the list of appointments', () => {
     const [old, recent] = [await ended(365 * dayMs + 60_000), await ended(365 * dayMs - 60_000)];
     expect(references(await list({ productReference }))).toEqual([recent]);
     const all = await list({ productReference, includeArchived: true });
-    expect(all.map(({ reference, archived }) => [reference, archived])).toEqual([[old, true], [recent, false]]);
+    expect(all.map(({ reference, archived }) => [reference, archived])).toEqual([
+      [old, true],
+      [recent, false],
+    ]);
     await using later = await calendar.startReplica({ ARCHIVE_AFTER_DAYS: '366' });
     expect(references(await list({ productReference }, later))).toEqual([old, recent]);
   });
@@ -295,7 +430,10 @@ describe('the list of appointments', () => {
     const gone = new AbortController();
     let parts = 0;
     const call = async () => {
-      for await (const { appointments } of calendar.appointments.listAppointments({ ...owned, includeArchived: false, productReference }, gone.signal)) {
+      for await (const { appointments } of calendar.appointments.listAppointments(
+        { ...owned, includeArchived: false, productReference },
+        gone.signal,
+      )) {
         parts += appointments.length > 0 ? 1 : 0;
         gone.abort();
       }
@@ -308,7 +446,8 @@ describe('the list of appointments', () => {
   it('includes an appointment whose participations exceed one message, along with the others', async () => {
     const productReference = freshReference('product');
     const bulky = () => Array.from({ length: 500 }, () => ({ ...embedded('BOOKED'), note: 'n'.repeat(1_024) }));
-    for (let index = 0; index < 6; index += 1) await createAppointment(calendar, { productReference, participations: bulky() });
+    for (let index = 0; index < 6; index += 1)
+      await createAppointment(calendar, { productReference, participations: bulky() });
     const listed = await list({ productReference });
     expect(listed.map((appointment) => appointment.participations.length)).toEqual([500, 500, 500, 500, 500, 500]);
   });
@@ -316,13 +455,27 @@ describe('the list of appointments', () => {
 
 describe('cancelling an appointment', () => {
   it('cancels every participation, and notifies those with an active one exactly once', async () => {
-    const participations = [embedded('BOOKED'), embedded('RESERVED'), embedded('REQUESTED'), embedded('CANCELED'), embedded('DELETED')];
+    const participations = [
+      embedded('BOOKED'),
+      embedded('RESERVED'),
+      embedded('REQUESTED'),
+      embedded('CANCELED'),
+      embedded('DELETED'),
+    ];
     const appointmentReference = await createAppointment(calendar, { participations });
     const cancel = { ...owned, appointmentReference, message: 'Sorry' };
     const { appointment } = await calendar.appointments.cancelAppointment(cancel);
     expect(appointment).toMatchObject({ state: AppointmentState.CANCELLED });
-    expect(appointment!.participations.map(({ state }) => state)).toEqual(participations.map(() => ParticipationState.CANCELED));
-    expect(appointment!.participations.map(({ messages }) => messages)).toEqual([['Sorry'], ['Sorry'], ['Sorry'], [], []]);
+    expect(appointment!.participations.map(({ state }) => state)).toEqual(
+      participations.map(() => ParticipationState.CANCELED),
+    );
+    expect(appointment!.participations.map(({ messages }) => messages)).toEqual([
+      ['Sorry'],
+      ['Sorry'],
+      ['Sorry'],
+      [],
+      [],
+    ]);
     expect(await seatsOf(calendar, appointmentReference)).toBe(0);
 
     expect(await calendar.appointments.cancelAppointment(cancel)).toEqual({ appointment });
@@ -344,15 +497,22 @@ describe('cancelling an appointment', () => {
   });
 
   it('happens once for twenty concurrent requests, while others book', async () => {
-    const appointmentReference = await createAppointment(calendar, { capacity: 100, participations: [embedded('BOOKED')] });
+    const appointmentReference = await createAppointment(calendar, {
+      capacity: 100,
+      participations: [embedded('BOOKED')],
+    });
     const customerReference = await createCustomer(calendar);
     const bookings = Array.from({ length: 20 }, () => newParticipation({ appointmentReference, customerReference }));
     await Promise.all([
       ...bookings.map((booking) => calendar.participations.createParticipation(booking).catch(() => undefined)),
-      ...Array.from({ length: 20 }, () => patiently(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }))),
+      ...Array.from({ length: 20 }, () =>
+        patiently(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference })),
+      ),
     ]);
     const cancelled = (await list()).find((appointment) => appointment.reference === appointmentReference);
-    expect(new Set(cancelled!.participations.map(({ state }) => state))).toEqual(new Set([ParticipationState.CANCELED]));
+    expect(new Set(cancelled!.participations.map(({ state }) => state))).toEqual(
+      new Set([ParticipationState.CANCELED]),
+    );
     expect(await seatsOf(calendar, appointmentReference)).toBe(0);
     for (const { reference } of cancelled!.participations) expect(await eventsOf(calendar, reference)).toHaveLength(2);
   });
@@ -361,8 +521,13 @@ describe('cancelling an appointment', () => {
     const appointmentReference = await createAppointment(calendar);
     const absent = await refusal(calendar.appointments.cancelAppointment({ ...owned, appointmentReference: 'absent' }));
     expect(absent).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
-    for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {
-      expect(await refusal(calendar.appointments.cancelAppointment({ ...owner, appointmentReference }))).toEqual(absent);
+    for (const owner of [
+      { crmId: 'one', providerReference: 'p2' },
+      { crmId: 'two', providerReference: 'p1' },
+    ]) {
+      expect(await refusal(calendar.appointments.cancelAppointment({ ...owner, appointmentReference }))).toEqual(
+        absent,
+      );
     }
   });
 });
@@ -373,7 +538,10 @@ describe('deleting appointments without notification', () => {
     const request = newAppointment({ participations: [participation] });
     await calendar.appointments.createAppointment(request);
     const [created] = await eventsOf(calendar, participation.reference);
-    const changes = calendar.database.kysely.selectFrom('outbox').select('id').where('subject', '=', events.participationChanged.subject);
+    const changes = calendar.database.kysely
+      .selectFrom('outbox')
+      .select('id')
+      .where('subject', '=', events.participationChanged.subject);
     const before = await changes.execute();
     const remove = { ...owned, target: { $case: 'appointmentReference' as const, value: request.reference } };
     await calendar.appointments.deleteAppointments(remove);
@@ -381,7 +549,9 @@ describe('deleting appointments without notification', () => {
     expect(await changes.execute()).toHaveLength(before.length);
     expect((await refusal(calendar.appointments.deleteAppointments(remove))).code).toBe('appointment.not_found');
     const notice = { crmId: 'one', participationId: created!.participationId, version: 1 };
-    expect((await refusal(calendar.participations.getParticipationNotice(notice))).code).toBe('participation.not_found');
+    expect((await refusal(calendar.participations.getParticipationNotice(notice))).code).toBe(
+      'participation.not_found',
+    );
     expect(await calendar.appointments.createAppointment(request)).toMatchObject({ created: true });
   });
 
@@ -390,8 +560,12 @@ describe('deleting appointments without notification', () => {
     const remove = (request: object) => refusal(calendar.appointments.deleteAppointments({ ...owned, ...request }));
     expect((await remove({})).category).toBe('invalid');
     expect((await remove({ target: { $case: 'seriesId', value: 'absent' } })).code).toBe('series.not_found');
-    expect((await remove({ providerReference: 'p2', target: { $case: 'appointmentReference', value } })).code).toBe('appointment.not_found');
-    expect((await remove({ crmId: 'two', target: { $case: 'appointmentReference', value } })).code).toBe('appointment.not_found');
+    expect((await remove({ providerReference: 'p2', target: { $case: 'appointmentReference', value } })).code).toBe(
+      'appointment.not_found',
+    );
+    expect((await remove({ crmId: 'two', target: { $case: 'appointmentReference', value } })).code).toBe(
+      'appointment.not_found',
+    );
   });
 });
 

@@ -6,13 +6,53 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
-import { type CalendarUnderTest, createAppointment, createCustomer, freshReference, newParticipation, startCalendar } from './calendar-under-test.ts';
+import {
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  freshReference,
+  newParticipation,
+  startCalendar,
+} from './calendar-under-test.ts';
 
-/** Called by other functions and triggers only, and replaced together with them; and by indexes, and never changed (`address_key`). */
+/**
+ * Called by other functions and triggers only, and replaced together with them; and by indexes, and never changed
+ * (`address_key`).
+ */
 const internal = new Set([
   'address_key',
-  'add_prepared_customer', 'append_appointment_changed', 'append_participation_changed', 'append_participation_removed', 'appointment_json', 'booking_bounds', 'claim_place', 'end_if_empty', 'ended', 'ends_without', 'epoch_ms', 'first_timeslots', 'free_expired_seats', 'invites', 'is_place', 'is_step', 'new_mail_event', 'next_expirations', 'occupancy', 'offering_timeslots', 'overlapping_appointments', 'overlapping_timeslots',
-  'participation_changed', 'participation_json', 'participation_record', 'proto_varint', 'scheduling_now', 'set_changed_at', 'slot_record', 'take_place', 'unmark_appointment', 'unmark_with_seats',
+  'add_prepared_customer',
+  'append_appointment_changed',
+  'append_participation_changed',
+  'append_participation_removed',
+  'appointment_json',
+  'booking_bounds',
+  'claim_place',
+  'end_if_empty',
+  'ended',
+  'ends_without',
+  'epoch_ms',
+  'first_timeslots',
+  'free_expired_seats',
+  'invites',
+  'is_place',
+  'is_step',
+  'new_mail_event',
+  'next_expirations',
+  'occupancy',
+  'offering_timeslots',
+  'overlapping_appointments',
+  'overlapping_timeslots',
+  'participation_changed',
+  'participation_json',
+  'participation_record',
+  'proto_varint',
+  'scheduling_now',
+  'set_changed_at',
+  'slot_record',
+  'take_place',
+  'unmark_appointment',
+  'unmark_with_seats',
 ]);
 
 describe('the functions that the service calls', () => {
@@ -24,10 +64,16 @@ describe('the functions that the service calls', () => {
   afterAll(() => calendar?.[Symbol.asyncDispose]());
 
   it('can gain fields in request and answer while a version that knows neither of them is running', async () => {
-    const booking = newParticipation({ appointmentReference: await createAppointment(calendar), customerReference: await createCustomer(calendar) });
+    const booking = newParticipation({
+      appointmentReference: await createAppointment(calendar),
+      customerReference: await createCustomer(calendar),
+    });
     const file = await readFile(new URL('../src/participation/create-participation.sql', import.meta.url), 'utf8');
     const next = file
-      .replace('  the_provider uuid;', `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  the_provider uuid;`)
+      .replace(
+        '  the_provider uuid;',
+        `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  the_provider uuid;`,
+      )
       .replace(`'outcome', 'created',`, `'outcome', 'created', 'priority', new_priority,`);
     expect(next.match(/priority/g)).toHaveLength(4);
     await sql.raw(next).execute(calendar.database.kysely);
@@ -36,17 +82,40 @@ describe('the functions that the service calls', () => {
   });
 
   it('write no index of the rows that a booking and a move change', async () => {
-    const booking = newParticipation({ appointmentReference: await createAppointment(calendar, { capacity: 2 }), customerReference: await createCustomer(calendar) });
+    const booking = newParticipation({
+      appointmentReference: await createAppointment(calendar, { capacity: 2 }),
+      customerReference: await createCustomer(calendar),
+    });
     // Calendar fetches the customer.
     await calendar.participations.createParticipation({ ...booking, reference: freshReference('first') });
     const { crmId, providerReference, appointmentReference, customerReference, reference } = booking;
     const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
     const common = { crmId, id: randomUUIDv7(), needsActive: true, exempt: false, message: null, event };
-    const request = { ...common, providerReference, appointmentReference, customerReference, reference, state: 'BOOKED', takesSeat: true, reservationSeconds: 180 };
-    const move = { ...common, participationId: common.id, expectedVersion: 1, state: 'DELETED', seats: -1, needsActive: false };
+    const request = {
+      ...common,
+      providerReference,
+      appointmentReference,
+      customerReference,
+      reference,
+      state: 'BOOKED',
+      takesSeat: true,
+      reservationSeconds: 180,
+    };
+    const move = {
+      ...common,
+      participationId: common.id,
+      expectedVersion: 1,
+      state: 'DELETED',
+      seats: -1,
+      needsActive: false,
+    };
     const { rows } = await calendar.database.transaction(async (tx) => {
-      expect(await callFunction(tx, { name: 'create_participation', request, locks: '' })).toMatchObject({ outcome: 'created' });
-      expect(await callFunction(tx, { name: 'move_participation', request: move, locks: '' })).toMatchObject({ outcome: 'moved' });
+      expect(await callFunction(tx, { name: 'create_participation', request, locks: '' })).toMatchObject({
+        outcome: 'created',
+      });
+      expect(await callFunction(tx, { name: 'move_participation', request: move, locks: '' })).toMatchObject({
+        outcome: 'moved',
+      });
       return sql`
         SELECT relname, n_tup_upd::int AS updates, n_tup_hot_upd::int AS without_index FROM pg_stat_xact_user_tables
          WHERE relname IN ('appointment', 'participation') ORDER BY relname`.execute(tx);
@@ -74,7 +143,9 @@ describe('the signature of every function', () => {
         FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY proname`.execute(database.kysely);
     const called = rows.filter(({ name }) => !internal.has(name));
     expect(called.map(({ name }) => name)).toContain('create_participation');
-    expect(new Set(called.filter(({ reads }) => !reads).map(({ signature }) => signature))).toEqual(new Set(['request jsonb -> jsonb']));
+    expect(new Set(called.filter(({ reads }) => !reads).map(({ signature }) => signature))).toEqual(
+      new Set(['request jsonb -> jsonb']),
+    );
     // A function with another column has another name, and this one stays until no running version calls it.
     expect(called.filter(({ reads }) => reads).map(({ name, signature }) => `${name}: ${signature}`)).toEqual([
       'read_appointment: request jsonb -> TABLE(appointment text)',

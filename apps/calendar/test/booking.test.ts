@@ -23,7 +23,12 @@ let calendar: CalendarUnderTest;
 beforeAll(async () => {
   const nats = stack.use(await startTestNats());
   neighbours = stack.use(await startNeighbours(nats.url));
-  calendar = stack.use(await startCalendarBeside({ identity: neighbours.identity.address, customer: neighbours.customer.address }, nats.url('calendar')));
+  calendar = stack.use(
+    await startCalendarBeside(
+      { identity: neighbours.identity.address, customer: neighbours.customer.address },
+      nats.url('calendar'),
+    ),
+  );
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 
@@ -47,7 +52,9 @@ describe('a booking', () => {
       expiresAt: undefined,
     });
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
-    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ version: 1, toState: ParticipationState.BOOKED, notify: true, silent: false }]);
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([
+      { version: 1, toState: ParticipationState.BOOKED, notify: true, silent: false },
+    ]);
   });
 
   it('is rejected when all seats are taken, while repeating the first one still succeeds', async () => {
@@ -71,10 +78,19 @@ describe('a booking', () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 0 });
     const customerReference = await createCustomer(calendar);
     const request = newParticipation({ appointmentReference, customerReference });
-    const noSeats = { code: 'participation.capacity_exhausted', message: 'The appointment has a capacity of 0: it has no seats.' };
+    const noSeats = {
+      code: 'participation.capacity_exhausted',
+      message: 'The appointment has a capacity of 0: it has no seats.',
+    };
     expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject(noSeats);
     await calendar.participations.createParticipation({ ...request, state: ParticipationState.REQUESTED });
-    const booked = { ...owned, participationReference: request.reference, state: ParticipationState.BOOKED, ignoreCapacity: false, sendMails: false };
+    const booked = {
+      ...owned,
+      participationReference: request.reference,
+      state: ParticipationState.BOOKED,
+      ignoreCapacity: false,
+      sendMails: false,
+    };
     expect(await refusal(calendar.participations.updateParticipation(booked))).toMatchObject(noSeats);
   });
 
@@ -82,7 +98,9 @@ describe('a booking', () => {
     const customerReference = await createCustomer(calendar);
     const appointmentReference = await createAppointment(calendar, { capacity: 20 });
     const request = newParticipation({ appointmentReference, customerReference });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => calendar.participations.createParticipation(request))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => patiently(() => calendar.participations.createParticipation(request))),
+    );
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
     expect(await eventsOf(calendar, request.reference)).toHaveLength(1);
@@ -101,17 +119,27 @@ describe('a booking', () => {
         );
       }),
     );
-    expect(answers.toSorted()).toEqual(['created', ...Array.from({ length: 19 }, () => 'participation.reference_taken')]);
+    expect(answers.toSorted()).toEqual([
+      'created',
+      ...Array.from({ length: 19 }, () => 'participation.reference_taken'),
+    ]);
     const seats = await Promise.all(appointments.map((appointment) => seatsOf(calendar, appointment)));
     expect(seats.reduce((sum, taken) => sum + taken)).toBe(1);
   });
 
   it('of a known reference is rejected with onDuplicateRaise, and for another appointment or customer', async () => {
-    const [appointmentReference, otherAppointment] = [await createAppointment(calendar), await createAppointment(calendar)];
+    const [appointmentReference, otherAppointment] = [
+      await createAppointment(calendar),
+      await createAppointment(calendar),
+    ];
     const [customerReference, otherCustomer] = [await createCustomer(calendar), await createCustomer(calendar)];
     const request = newParticipation({ appointmentReference, customerReference });
     await calendar.participations.createParticipation(request);
-    for (const change of [{ onDuplicateRaise: true }, { appointmentReference: otherAppointment }, { customerReference: otherCustomer }]) {
+    for (const change of [
+      { onDuplicateRaise: true },
+      { appointmentReference: otherAppointment },
+      { customerReference: otherCustomer },
+    ]) {
       expect(await refusal(calendar.participations.createParticipation({ ...request, ...change }))).toMatchObject({
         category: 'conflict',
         code: 'participation.reference_taken',
@@ -120,23 +148,38 @@ describe('a booking', () => {
     expect(await seatsOf(calendar, otherAppointment)).toBe(0);
   });
 
-  it.each(['CANCELED', 'DELETED'] as const)('can start as %s, without a seat or a mail, even when the appointment is cancelled', async (state) => {
-    const appointmentReference = await createAppointment(calendar);
-    const customerReference = await createCustomer(calendar);
-    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
-    const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState[state] });
-    expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
-    expect(await seatsOf(calendar, appointmentReference)).toBe(0);
-    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false, silent: true }]);
-  });
+  it.each(['CANCELED', 'DELETED'] as const)(
+    'can start as %s, without a seat or a mail, even when the appointment is cancelled',
+    async (state) => {
+      const appointmentReference = await createAppointment(calendar);
+      const customerReference = await createCustomer(calendar);
+      await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
+      const request = newParticipation(
+        { appointmentReference, customerReference },
+        { state: ParticipationState[state] },
+      );
+      expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
+      expect(await seatsOf(calendar, appointmentReference)).toBe(0);
+      expect(await eventsOf(calendar, request.reference)).toMatchObject([{ notify: false, silent: true }]);
+    },
+  );
 
-  it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)('as %s is rejected in a cancelled appointment', async (state) => {
-    const appointmentReference = await createAppointment(calendar);
-    const customerReference = await createCustomer(calendar);
-    await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
-    const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState[state], ignoreCapacity: true });
-    expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({ category: 'conflict', code: 'appointment.cancelled' });
-  });
+  it.each(['RESERVED', 'REQUESTED', 'BOOKED'] as const)(
+    'as %s is rejected in a cancelled appointment',
+    async (state) => {
+      const appointmentReference = await createAppointment(calendar);
+      const customerReference = await createCustomer(calendar);
+      await calendar.appointments.cancelAppointment({ ...owned, appointmentReference });
+      const request = newParticipation(
+        { appointmentReference, customerReference },
+        { state: ParticipationState[state], ignoreCapacity: true },
+      );
+      expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({
+        category: 'conflict',
+        code: 'appointment.cancelled',
+      });
+    },
+  );
 
   it('never affects another provider or CRM', async () => {
     const appointmentReference = await createAppointment(calendar);
@@ -144,7 +187,11 @@ describe('a booking', () => {
     const customerOfOther = await createCustomer(calendar, { crmId: 'one', providerReference: 'p2' });
     await createCustomer(calendar, { crmId: 'two', providerReference: 'p1' });
     const book = (changes: object) =>
-      refusal(calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, changes)));
+      refusal(
+        calendar.participations.createParticipation(
+          newParticipation({ appointmentReference, customerReference }, changes),
+        ),
+      );
     const noAppointment = await book({ appointmentReference: freshReference('absent') });
     expect(noAppointment).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
     expect(await book({ providerReference: 'p2' })).toEqual(noAppointment);
@@ -158,7 +205,10 @@ describe('a booking', () => {
   });
 
   it('names the invalid field when there is no such state', async () => {
-    const request = newParticipation({ appointmentReference: 'a', customerReference: 'c' }, { state: ParticipationState.UNSPECIFIED });
+    const request = newParticipation(
+      { appointmentReference: 'a', customerReference: 'c' },
+      { state: ParticipationState.UNSPECIFIED },
+    );
     expect(await refusal(calendar.participations.createParticipation(request))).toMatchObject({
       category: 'invalid',
       code: 'participation.invalid',
@@ -176,7 +226,9 @@ describe('the copies of customers', () => {
 
     await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
     await eventually(async () => {
-      const [part] = await Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: false }));
+      const [part] = await Array.fromAsync(
+        calendar.appointments.listAppointments({ ...owned, includeArchived: false }),
+      );
       const listed = part!.appointments.find((appointment) => appointment.reference === appointmentReference);
       expect(listed!.participations.map((participation) => participation.name)).toEqual(['New Name', 'New Name']);
     });
@@ -186,14 +238,20 @@ describe('the copies of customers', () => {
     const appointmentReference = await createAppointment(calendar);
     const customerReference = await createCustomer(calendar);
     await eventually(async () => {
-      const known = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', customerReference).execute();
+      const known = await calendar.database.kysely
+        .selectFrom('customer')
+        .select('id')
+        .where('reference', '=', customerReference)
+        .execute();
       expect(known).toHaveLength(1);
     });
     await neighbours.customer[Symbol.asyncDispose]();
     const request = newParticipation({ appointmentReference, customerReference });
     expect(await calendar.participations.createParticipation(request)).toMatchObject({ created: true });
     const unknown = newParticipation({ appointmentReference, customerReference: freshReference('customer') });
-    expect(await refusal(calendar.participations.createParticipation(unknown))).toMatchObject({ category: 'unavailable' });
+    expect(await refusal(calendar.participations.createParticipation(unknown))).toMatchObject({
+      category: 'unavailable',
+    });
   });
 });
 

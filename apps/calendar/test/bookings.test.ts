@@ -1,10 +1,28 @@
-import { type BookSlotRequest, type ChangeBookingRequest, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import {
+  type BookSlotRequest,
+  type ChangeBookingRequest,
+  ParticipationState,
+  TimeslotState,
+} from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { type Kysely, sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up as repairEmbeddedNames } from '../src/db/migrations/2026-12-08-1-embedded-names.ts';
-import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, eventsOf, freshReference, newAppointment, newParticipation, owned, refusal, seatsOf, startCalendar } from './calendar-under-test.ts';
+import {
+  type Calendar,
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  eventsOf,
+  freshReference,
+  newAppointment,
+  newParticipation,
+  owned,
+  refusal,
+  seatsOf,
+  startCalendar,
+} from './calendar-under-test.ts';
 import { createTimeslot, customerOf, listSlots, newBooking, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -31,38 +49,75 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
 }
 
 const cancel = (participationReference: string) =>
-  calendar.participations.updateParticipation({ ...owned, participationReference, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: true });
+  calendar.participations.updateParticipation({
+    ...owned,
+    participationReference,
+    state: ParticipationState.CANCELED,
+    ignoreCapacity: false,
+    sendMails: true,
+  });
 
 type Change = Omit<ChangeBookingRequest, 'crmId' | 'providerReference' | 'participationReference'>;
 const change = (participationReference: string, others: Partial<Change>, at: Calendar = calendar) =>
   at.bookings.changeBooking({ ...owned, participationReference, ignoreNotice: false, sendMails: true, ...others });
 
 async function appointmentAt(resourceReference: string, at: Calendar = calendar) {
-  const parts = await Array.fromAsync(at.appointments.listAppointments({ ...owned, resourceReference, includeArchived: true }));
+  const parts = await Array.fromAsync(
+    at.appointments.listAppointments({ ...owned, resourceReference, includeArchived: true }),
+  );
   return parts.flatMap(({ appointments }) => appointments);
 }
 
-const startsOf = async (resourceReference: string, at?: Calendar) => (await listSlots(at ?? calendar, { resourceReference })).map(({ start }) => start.slice(11, 16));
+const startsOf = async (resourceReference: string, at?: Calendar) =>
+  (await listSlots(at ?? calendar, { resourceReference })).map(({ start }) => start.slice(11, 16));
 
 describe('a booking', () => {
   it('makes an appointment with the defaults of the timeslot', async () => {
     const address = { kind: { $case: 'text' as const, value: 'Room 1' } };
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2, address });
     const place = placeIn(timeslot, '10:30', { duration: 60 });
-    Object.assign(place!.value, { description: 'Haircut', contactReference: 'staff@test', price: { value: 12.5, currency: 'CHF' } });
+    Object.assign(place!.value, {
+      description: 'Haircut',
+      contactReference: 'staff@test',
+      price: { value: 12.5, currency: 'CHF' },
+    });
     const request = newBooking(place, { ...customerOf(customerReference), message: 'Welcome' });
     const { participation, slotJson, created } = await book(request);
     const [appointment] = await appointmentAt(timeslot.resourceReference);
     expect(created).toBe(true);
     expect(JSON.parse(slotJson.toString())).toEqual({
-      start: '2099-06-01T08:30:00Z', end: '2099-06-01T09:30:00Z', resourceReference: timeslot.resourceReference, timeslotReference: timeslot.reference,
-      appointmentReference: appointment!.reference, productReference: 'product@test', description: 'Haircut', capacity: 2, seats: 1, address: 'Room 1',
+      start: '2099-06-01T08:30:00Z',
+      end: '2099-06-01T09:30:00Z',
+      resourceReference: timeslot.resourceReference,
+      timeslotReference: timeslot.reference,
+      appointmentReference: appointment!.reference,
+      productReference: 'product@test',
+      description: 'Haircut',
+      capacity: 2,
+      seats: 1,
+      address: 'Room 1',
       price: { value: 12.5, currency: 'CHF' },
     });
-    expect(appointment).toMatchObject({ acceptBookings: true, capacity: 2, contactReference: 'staff@test', address, participations: [participation] });
-    expect(participation).toMatchObject({ reference: request.reference, customerReference, appointmentReference: appointment!.reference, messages: ['Welcome'] });
-    expect(await eventsOf(calendar, request.reference)).toMatchObject([{ cause: ParticipationChangeCause.CREATED, version: 1, notify: true, silent: false }]);
-    expect((await calendar.participations.getParticipation({ ...owned, participationReference: request.reference })).participation).toEqual(participation);
+    expect(appointment).toMatchObject({
+      acceptBookings: true,
+      capacity: 2,
+      contactReference: 'staff@test',
+      address,
+      participations: [participation],
+    });
+    expect(participation).toMatchObject({
+      reference: request.reference,
+      customerReference,
+      appointmentReference: appointment!.reference,
+      messages: ['Welcome'],
+    });
+    expect(await eventsOf(calendar, request.reference)).toMatchObject([
+      { cause: ParticipationChangeCause.CREATED, version: 1, notify: true, silent: false },
+    ]);
+    expect(
+      (await calendar.participations.getParticipation({ ...owned, participationReference: request.reference }))
+        .participation,
+    ).toEqual(participation);
   });
 
   it('joins the open appointment of the same product, and no other', async () => {
@@ -70,15 +125,22 @@ describe('a booking', () => {
     const first = await book(newBooking(placeIn(timeslot, '10:30')));
     const second = await book(newBooking(placeIn(timeslot, '10:30')));
     expect(second.participation!.appointmentReference).toBe(first.participation!.appointmentReference);
-    const third = await book(newBooking({ $case: 'appointmentReference', value: first.participation!.appointmentReference! }));
+    const third = await book(
+      newBooking({ $case: 'appointmentReference', value: first.participation!.appointmentReference! }),
+    );
     expect(JSON.parse(third.slotJson.toString())).toMatchObject({ seats: 0, timeslotReference: null });
-    expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }))))).toBe('slot.unavailable taken');
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }))))).toBe(
+      'slot.unavailable taken',
+    );
     expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30'))))).toBe('slot.unavailable full');
   });
 
   it('takes no seat while it is requested, but needs one that is free', async () => {
     const timeslot = await createTimeslot(calendar);
-    const requested = newBooking(placeIn(timeslot, '10:30'), { ...customerOf(customerReference), state: ParticipationState.REQUESTED });
+    const requested = newBooking(placeIn(timeslot, '10:30'), {
+      ...customerOf(customerReference),
+      state: ParticipationState.REQUESTED,
+    });
     expect(JSON.parse((await book(requested)).slotJson.toString())).toMatchObject({ seats: 1 });
     await book(newBooking(placeIn(timeslot, '10:30')));
     expect(await reasonOf(book({ ...requested, reference: freshReference('booking') }))).toBe('slot.unavailable full');
@@ -89,11 +151,25 @@ describe('a booking', () => {
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
     const appointmentReference = (await book(request)).participation!.appointmentReference!;
     const seats = async () => (JSON.parse((await book(request)).slotJson.toString()) as { seats: number }).seats;
-    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, { ignoreCapacity: true }));
+    await calendar.participations.createParticipation(
+      newParticipation({ appointmentReference, customerReference }, { ignoreCapacity: true }),
+    );
     expect([await seats(), await seatsOf(calendar, appointmentReference)]).toEqual([0, 2]);
-    await calendar.appointments.updateAppointment({ ...owned, appointmentReference, capacity: 0, noAddress: false, sendMails: true });
+    await calendar.appointments.updateAppointment({
+      ...owned,
+      appointmentReference,
+      capacity: 0,
+      noAddress: false,
+      sendMails: true,
+    });
     expect(await seats()).toBe(0);
-    await calendar.appointments.updateAppointment({ ...owned, appointmentReference, capacity: 5, noAddress: false, sendMails: true });
+    await calendar.appointments.updateAppointment({
+      ...owned,
+      appointmentReference,
+      capacity: 5,
+      noAddress: false,
+      sendMails: true,
+    });
     expect(await seats()).toBe(3);
   });
 
@@ -110,23 +186,36 @@ describe('a booking', () => {
       customerOf(await createCustomer(calendar)),
       { customer: undefined, state: ParticipationState.RESERVED },
     ];
-    for (const other of repeats) expect(await reasonOf(book({ ...request, ...other }))).toBe('participation.reference_taken');
+    for (const other of repeats)
+      expect(await reasonOf(book({ ...request, ...other }))).toBe('participation.reference_taken');
     await cancel(request.reference);
-    expect(await book(request)).toMatchObject({ created: false, participation: { state: ParticipationState.CANCELED } });
+    expect(await book(request)).toMatchObject({
+      created: false,
+      participation: { state: ParticipationState.CANCELED },
+    });
     expect(await eventsOf(calendar, request.reference)).toHaveLength(2);
   });
 
   it('creates its customer only after the place was found free', async () => {
     const timeslot = await createTimeslot(calendar);
     const known = freshReference('customer');
-    const person = (reference: string, userName = 'Ada') => ({ state: ParticipationState.BOOKED, customer: { $case: 'newCustomer' as const, value: { customerReference: reference, userName } } });
-    expect(await book(newBooking(placeIn(timeslot, '10:30'), person(known)))).toMatchObject({ participation: { name: 'Ada', customerReference: known } });
-    expect(await book(newBooking(placeIn(timeslot, '11:00'), person(known, 'Eve')))).toMatchObject({ participation: { name: 'Ada' } });
+    const person = (reference: string, userName = 'Ada') => ({
+      state: ParticipationState.BOOKED,
+      customer: { $case: 'newCustomer' as const, value: { customerReference: reference, userName } },
+    });
+    expect(await book(newBooking(placeIn(timeslot, '10:30'), person(known)))).toMatchObject({
+      participation: { name: 'Ada', customerReference: known },
+    });
+    expect(await book(newBooking(placeIn(timeslot, '11:00'), person(known, 'Eve')))).toMatchObject({
+      participation: { name: 'Ada' },
+    });
     const refused = freshReference('customer');
     expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30'), person(refused))))).toBe('slot.unavailable full');
     const key = { $case: 'reference' as const, value: { providerReference: 'p1', customerReference: refused } };
     expect(await reasonOf(calendar.customers.getCustomer({ crmId: 'one', key }))).toBe('customer.not_found');
-    expect(await reasonOf(book(newBooking(placeIn(timeslot, '11:30'), customerOf(refused))))).toBe('customer.not_found');
+    expect(await reasonOf(book(newBooking(placeIn(timeslot, '11:30'), customerOf(refused))))).toBe(
+      'customer.not_found',
+    );
   });
 
   it('is rejected with the reason', async () => {
@@ -134,7 +223,12 @@ describe('a booking', () => {
     const isPrivate = await createAppointment(calendar, { capacity: 1 });
     const isCancelled = await createAppointment(calendar, { capacity: 1, acceptBookings: true });
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: isCancelled });
-    const isPast = await createAppointment(calendar, { capacity: 1, acceptBookings: true, start: '2020-01-01T10:00', end: '2020-01-01T11:00' });
+    const isPast = await createAppointment(calendar, {
+      capacity: 1,
+      acceptBookings: true,
+      start: '2020-01-01T10:00',
+      end: '2020-01-01T11:00',
+    });
     const hidden = await createTimeslot(calendar, { state: 'TIMESLOT_STATE_CREATED' });
     const appointment = (value: string) => ({ $case: 'appointmentReference' as const, value });
     const attempts: [BookSlotRequest['place'], string][] = [
@@ -150,24 +244,39 @@ describe('a booking', () => {
       [appointment('unknown@test'), 'appointment.not_found'],
       [placeIn({ reference: 'unknown@test' }, '10:00'), 'timeslot.not_found'],
     ];
-    for (const [place, expected] of attempts) expect([place, await reasonOf(book(newBooking(place)))]).toEqual([place, expected]);
+    for (const [place, expected] of attempts)
+      expect([place, await reasonOf(book(newBooking(place)))]).toEqual([place, expected]);
     const nobody = newBooking(placeIn(timeslot, '10:00'), { state: ParticipationState.BOOKED });
-    expect(await refusal(book(nobody))).toMatchObject({ code: 'booking.invalid', errors: [{ pointer: '/customerReference' }] });
-    expect(await refusal(book({ ...nobody, state: ParticipationState.CANCELED }))).toMatchObject({ errors: [{ pointer: '/state' }, { pointer: '/customerReference' }] });
-    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), providerReference: 'p2' }))).toBe('timeslot.not_found');
-    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), crmId: 'two' }))).toBe('timeslot.not_found');
+    expect(await refusal(book(nobody))).toMatchObject({
+      code: 'booking.invalid',
+      errors: [{ pointer: '/customerReference' }],
+    });
+    expect(await refusal(book({ ...nobody, state: ParticipationState.CANCELED }))).toMatchObject({
+      errors: [{ pointer: '/state' }, { pointer: '/customerReference' }],
+    });
+    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), providerReference: 'p2' }))).toBe(
+      'timeslot.not_found',
+    );
+    expect(await reasonOf(book({ ...newBooking(placeIn(timeslot, '10:00')), crmId: 'two' }))).toBe(
+      'timeslot.not_found',
+    );
   });
 });
 
 describe('an appointment made by a booking', () => {
   it('is cancelled when its last participant leaves, and its place is free again', async () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
-    const requests = [newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)), newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference))];
+    const requests = [
+      newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)),
+      newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)),
+    ];
     for (const request of requests) await book(request);
     await cancel(requests[0]!.reference);
     expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_ACTIVE' }]);
     await cancel(requests[1]!.reference);
-    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_CANCELLED', participations: [{ state: 'PARTICIPATION_STATE_CANCELED' }, {}] }]);
+    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([
+      { state: 'APPOINTMENT_STATE_CANCELLED', participations: [{ state: 'PARTICIPATION_STATE_CANCELED' }, {}] },
+    ]);
     expect(await startsOf(timeslot.resourceReference)).toEqual(['08:00', '08:30', '09:00', '09:30']);
     await calendar.timeslots.deleteTimeslot({ ...owned, timeslotReference: timeslot.reference });
   });
@@ -180,7 +289,9 @@ describe('an appointment made by a booking', () => {
     expect(await startsOf(timeslot.resourceReference, late)).toEqual(['08:00', '08:30', '09:00', '09:30']);
     const other = newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }));
     const { participation } = await book(other, late);
-    expect((await appointmentAt(timeslot.resourceReference, late)).map(({ reference }) => reference)).toEqual([participation!.appointmentReference]);
+    expect((await appointmentAt(timeslot.resourceReference, late)).map(({ reference }) => reference)).toEqual([
+      participation!.appointmentReference,
+    ]);
   });
 
   it('is not shown any more once the only reservation that was ever in it has expired', async () => {
@@ -188,20 +299,39 @@ describe('an appointment made by a booking', () => {
     const { participation } = await book(newBooking(placeIn(timeslot, '10:30')));
     const appointmentReference = participation!.appointmentReference!;
     const canceled = newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference));
-    const others = [await book(canceled), await book(newBooking(placeIn(timeslot, '11:00'))), await book(newBooking(placeIn(timeslot, '11:30'), customerOf(customerReference)))];
+    const others = [
+      await book(canceled),
+      await book(newBooking(placeIn(timeslot, '11:00'))),
+      await book(newBooking(placeIn(timeslot, '11:30'), customerOf(customerReference))),
+    ];
     await cancel(canceled.reference);
     // Somebody has been in one of the others, and is in the other one.
     const kept = [...new Set(others.map((other) => other.participation!.appointmentReference!))];
-    for (const [at, shown] of [[calendar, [appointmentReference, ...kept]], [late, kept]] as const) {
+    for (const [at, shown] of [
+      [calendar, [appointmentReference, ...kept]],
+      [late, kept],
+    ] as const) {
       expect((await appointmentAt(timeslot.resourceReference, at)).map(({ reference }) => reference)).toEqual(shown);
-      const { timeslots } = await at.timeslots.listTimeslots({ ...owned, resourceReference: timeslot.resourceReference, from: '2099-06-01T00:00', to: '2099-06-02T00:00' });
+      const { timeslots } = await at.timeslots.listTimeslots({
+        ...owned,
+        resourceReference: timeslot.resourceReference,
+        from: '2099-06-01T00:00',
+        to: '2099-06-02T00:00',
+      });
       expect(timeslots[0]!.appointments.map(({ reference }) => reference)).toEqual(shown);
     }
     const key = { ...owned, appointmentReference };
     expect(await calendar.appointments.getAppointment(key)).toHaveProperty('json');
     expect(await reasonOf(late.appointments.getAppointment(key))).toBe('appointment.not_found');
-    expect(await reasonOf(late.appointments.updateAppointment({ ...key, noAddress: false, sendMails: false, notes: 'late' }))).toBe('appointment.not_found');
-    for (const reference of kept) expect(await late.appointments.getAppointment({ ...owned, appointmentReference: reference })).toHaveProperty('json');
+    expect(
+      await reasonOf(
+        late.appointments.updateAppointment({ ...key, noAddress: false, sendMails: false, notes: 'late' }),
+      ),
+    ).toBe('appointment.not_found');
+    for (const reference of kept)
+      expect(await late.appointments.getAppointment({ ...owned, appointmentReference: reference })).toHaveProperty(
+        'json',
+      );
   });
 
   it('does not hold up the deletion of its timeslot, once it is abandoned', async () => {
@@ -223,11 +353,16 @@ describe('an appointment made by a booking', () => {
     const timeslot = await createTimeslot(calendar);
     const erased = await createCustomer(calendar);
     const { participation } = await book(newBooking(placeIn(timeslot, '10:30'), customerOf(erased)));
-    const { customer } = await calendar.customers.getCustomer({ crmId: 'one', key: { $case: 'reference', value: { providerReference: 'p1', customerReference: erased } } });
+    const { customer } = await calendar.customers.getCustomer({
+      crmId: 'one',
+      key: { $case: 'reference', value: { providerReference: 'p1', customerReference: erased } },
+    });
     const removal = { crmId: 'one', customerId: customer!.id, ignoreFutureAppointments: true };
     const { removed } = await calendar.removals.removeCustomer(removal);
     expect(removed).toHaveLength(1);
-    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([{ reference: participation!.appointmentReference, state: 'APPOINTMENT_STATE_CANCELLED', participations: [] }]);
+    expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([
+      { reference: participation!.appointmentReference, state: 'APPOINTMENT_STATE_CANCELLED', participations: [] },
+    ]);
     expect(await startsOf(timeslot.resourceReference)).toHaveLength(4);
     expect(await calendar.removals.removeCustomer(removal)).toEqual({ removed });
   });
@@ -239,10 +374,14 @@ describe('an appointment made by a booking', () => {
     const appointmentReference = (await book(booking)).participation!.appointmentReference!;
     const hold = newBooking({ $case: 'appointmentReference', value: appointmentReference });
     await book(hold);
-    const join = (others: Partial<BookSlotRequest> = {}) => book(newBooking({ $case: 'appointmentReference', value: appointmentReference }, others));
+    const join = (others: Partial<BookSlotRequest> = {}) =>
+      book(newBooking({ $case: 'appointmentReference', value: appointmentReference }, others));
     const setTimeslot = (changes: { state?: TimeslotState; defaultCapacity?: number }, timeslotReference = reference) =>
       calendar.timeslots.updateTimeslot({ ...owned, timeslotReference, ...changes });
-    const openOnes = async () => (await listSlots(calendar, { resourceReference })).filter((slot) => slot.appointmentReference === appointmentReference).map((slot) => slot.timeslotReference);
+    const openOnes = async () =>
+      (await listSlots(calendar, { resourceReference }))
+        .filter((slot) => slot.appointmentReference === appointmentReference)
+        .map((slot) => slot.timeslotReference);
     expect(await openOnes()).toEqual([reference]);
 
     for (const changes of [{ state: TimeslotState.CREATED }, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 }]) {
@@ -253,7 +392,10 @@ describe('an appointment made by a booking', () => {
     }
     // What the CRM does itself, and what has a seat, is not affected.
     await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
-    expect((await change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } })).participation).toMatchObject({ state: ParticipationState.BOOKED });
+    expect(
+      (await change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }))
+        .participation,
+    ).toMatchObject({ state: ParticipationState.BOOKED });
     expect(await book(booking)).toMatchObject({ created: false });
     await cancel(hold.reference);
 
@@ -272,14 +414,23 @@ describe('an appointment made by a booking', () => {
     const timeslot = await createTimeslot(calendar, { state: TimeslotState.CREATED });
     const { resourceReference } = timeslot;
     const appointmentReference = await createAppointment(calendar, { resourceReference, acceptBookings: true });
-    expect(await listSlots(calendar, { resourceReference })).toMatchObject([{ appointmentReference, timeslotReference: null }]);
+    expect(await listSlots(calendar, { resourceReference })).toMatchObject([
+      { appointmentReference, timeslotReference: null },
+    ]);
     await book(newBooking({ $case: 'appointmentReference', value: appointmentReference }));
   });
 
   it('that was made otherwise stays when its last participant leaves', async () => {
-    const request = newAppointment({ capacity: 1, acceptBookings: true, resourceReference: freshReference('resource') });
+    const request = newAppointment({
+      capacity: 1,
+      acceptBookings: true,
+      resourceReference: freshReference('resource'),
+    });
     await calendar.appointments.createAppointment(request);
-    const booking = newBooking({ $case: 'appointmentReference', value: request.reference }, customerOf(customerReference));
+    const booking = newBooking(
+      { $case: 'appointmentReference', value: request.reference },
+      customerOf(customerReference),
+    );
     await book(booking);
     await cancel(booking.reference);
     expect(await appointmentAt(request.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_ACTIVE' }]);
@@ -290,21 +441,45 @@ describe('a booking that moves', () => {
   it('leaves its seat, takes one at the new place, and publishes one event', async () => {
     const [from, to] = [await createTimeslot(calendar), await createTimeslot(calendar, { defaultCapacity: 2 })];
     const place = placeIn(from, '10:30');
-    Object.assign(place!.value, { description: 'Haircut', contactReference: 'staff@test', price: { value: 12.5, currency: 'CHF' } });
+    Object.assign(place!.value, {
+      description: 'Haircut',
+      contactReference: 'staff@test',
+      price: { value: 12.5, currency: 'CHF' },
+    });
     const booking = newBooking(place, customerOf(customerReference));
     const before = await book(booking);
     const target = placeIn(to, '11:00', { productReference: undefined });
     const { participation, slotJson } = await change(booking.reference, { place: target, message: 'Sorry' });
     expect(JSON.parse(slotJson.toString())).toMatchObject({
-      start: '2099-06-01T09:00:00Z', timeslotReference: to.reference, productReference: 'product@test', description: 'Haircut', capacity: 2, seats: 1, price: { value: 12.5, currency: 'CHF' },
+      start: '2099-06-01T09:00:00Z',
+      timeslotReference: to.reference,
+      productReference: 'product@test',
+      description: 'Haircut',
+      capacity: 2,
+      seats: 1,
+      price: { value: 12.5, currency: 'CHF' },
     });
-    expect(participation).toMatchObject({ reference: booking.reference, state: ParticipationState.BOOKED, messages: ['Sorry'] });
+    expect(participation).toMatchObject({
+      reference: booking.reference,
+      state: ParticipationState.BOOKED,
+      messages: ['Sorry'],
+    });
     expect(participation!.appointmentReference).not.toBe(before.participation!.appointmentReference);
-    expect(await appointmentAt(to.resourceReference)).toMatchObject([{ contactReference: 'staff@test', participations: [participation] }]);
-    expect(await appointmentAt(from.resourceReference)).toMatchObject([{ state: 'APPOINTMENT_STATE_CANCELLED', participations: [] }]);
+    expect(await appointmentAt(to.resourceReference)).toMatchObject([
+      { contactReference: 'staff@test', participations: [participation] },
+    ]);
+    expect(await appointmentAt(from.resourceReference)).toMatchObject([
+      { state: 'APPOINTMENT_STATE_CANCELLED', participations: [] },
+    ]);
     expect(await startsOf(from.resourceReference)).toHaveLength(4);
     expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
-    const moved = { cause: ParticipationChangeCause.MOVED, version: 2, fromState: ParticipationState.BOOKED, toState: ParticipationState.BOOKED, notify: true };
+    const moved = {
+      cause: ParticipationChangeCause.MOVED,
+      version: 2,
+      fromState: ParticipationState.BOOKED,
+      toState: ParticipationState.BOOKED,
+      notify: true,
+    };
     expect(await eventsOf(calendar, booking.reference)).toMatchObject([{ version: 1 }, moved]);
     // Where it is already.
     expect(await change(booking.reference, { place: target })).toMatchObject({ participation });
@@ -313,13 +488,22 @@ describe('a booking that moves', () => {
 
   it('may overlap its present place if nobody else is there', async () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
-    const [alone, together] = [newBooking(placeIn(timeslot, '10:00'), customerOf(customerReference)), newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference))];
+    const [alone, together] = [
+      newBooking(placeIn(timeslot, '10:00'), customerOf(customerReference)),
+      newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference)),
+    ];
     await book(alone);
     await book(together);
     await book(newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference)));
     await change(alone.reference, { place: placeIn(timeslot, '10:00', { duration: 60 }) });
-    expect(await reasonOf(change(together.reference, { place: placeIn(timeslot, '11:00', { duration: 60 }) }))).toBe('slot.unavailable taken');
-    expect((await appointmentAt(timeslot.resourceReference)).filter(({ state }) => state === 'APPOINTMENT_STATE_ACTIVE').map(({ start, end }) => [start, end])).toEqual([
+    expect(await reasonOf(change(together.reference, { place: placeIn(timeslot, '11:00', { duration: 60 }) }))).toBe(
+      'slot.unavailable taken',
+    );
+    expect(
+      (await appointmentAt(timeslot.resourceReference))
+        .filter(({ state }) => state === 'APPOINTMENT_STATE_ACTIVE')
+        .map(({ start, end }) => [start, end]),
+    ).toEqual([
       [new Date('2099-06-01T08:00Z'), new Date('2099-06-01T09:00Z')],
       [new Date('2099-06-01T09:00Z'), new Date('2099-06-01T09:30Z')],
     ]);
@@ -330,10 +514,20 @@ describe('a booking that moves', () => {
     const booking = newBooking(placeIn(timeslot, '10:00'), customerOf(customerReference));
     const { participation } = await book(booking);
     await book(newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference)));
-    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:00') }))).toBe('slot.unavailable full');
-    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:10') }))).toBe('slot.unavailable closed');
-    expect(await reasonOf(change(booking.reference, { place: { $case: 'appointmentReference', value: 'unknown@test' } }))).toBe('appointment.not_found');
-    const present = { participation: (await calendar.participations.getParticipation({ ...owned, participationReference: booking.reference })).participation };
+    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:00') }))).toBe(
+      'slot.unavailable full',
+    );
+    expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:10') }))).toBe(
+      'slot.unavailable closed',
+    );
+    expect(
+      await reasonOf(change(booking.reference, { place: { $case: 'appointmentReference', value: 'unknown@test' } })),
+    ).toBe('appointment.not_found');
+    const present = {
+      participation: (
+        await calendar.participations.getParticipation({ ...owned, participationReference: booking.reference })
+      ).participation,
+    };
     expect(present).toEqual({ participation });
     expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
   });
@@ -341,16 +535,25 @@ describe('a booking that moves', () => {
   it('is rejected unless it is BOOKED or REQUESTED', async () => {
     const timeslot = await createTimeslot(calendar);
     const hold = newBooking(placeIn(timeslot, '10:00'));
-    const requested = newBooking(placeIn(timeslot, '10:30'), { ...customerOf(customerReference), state: ParticipationState.REQUESTED });
+    const requested = newBooking(placeIn(timeslot, '10:30'), {
+      ...customerOf(customerReference),
+      state: ParticipationState.REQUESTED,
+    });
     await book(hold);
     await book(requested);
-    expect(await reasonOf(change(hold.reference, { place: placeIn(timeslot, '11:00') }))).toBe('participation.move_not_allowed');
+    expect(await reasonOf(change(hold.reference, { place: placeIn(timeslot, '11:00') }))).toBe(
+      'participation.move_not_allowed',
+    );
     const { participation } = await change(requested.reference, { place: placeIn(timeslot, '11:30') });
     expect(participation).toMatchObject({ state: ParticipationState.REQUESTED });
     expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(0);
     await cancel(requested.reference);
-    expect(await reasonOf(change(requested.reference, { place: placeIn(timeslot, '11:00') }))).toBe('participation.move_not_allowed');
-    expect(await reasonOf(change('unknown@test', { place: placeIn(timeslot, '11:00') }))).toBe('participation.not_found');
+    expect(await reasonOf(change(requested.reference, { place: placeIn(timeslot, '11:00') }))).toBe(
+      'participation.move_not_allowed',
+    );
+    expect(await reasonOf(change('unknown@test', { place: placeIn(timeslot, '11:00') }))).toBe(
+      'participation.not_found',
+    );
   });
 });
 
@@ -360,15 +563,35 @@ describe('a hold', () => {
     const hold = newBooking(placeIn(timeslot, '10:00'));
     await book(hold);
     expect(await reasonOf(change(hold.reference, {}))).toBe('booking.customer_missing');
-    const move = { ...owned, participationReference: hold.reference, state: ParticipationState.BOOKED, ignoreCapacity: false, sendMails: true };
+    const move = {
+      ...owned,
+      participationReference: hold.reference,
+      state: ParticipationState.BOOKED,
+      ignoreCapacity: false,
+      sendMails: true,
+    };
     expect(await reasonOf(calendar.participations.updateParticipation(move))).toBe('booking.customer_missing');
-    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: 'unknown@test' } }))).toBe('customer.not_found');
+    expect(
+      await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: 'unknown@test' } })),
+    ).toBe('customer.not_found');
     const person = { customerReference: freshReference('customer'), userName: 'Ada', email: 'ada@example.com' };
     const { participation } = await change(hold.reference, { customer: { $case: 'newCustomer', value: person } });
-    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: 'ada@example.com', customerReference: person.customerReference });
-    expect(await change(hold.reference, { customer: { $case: 'newCustomer', value: person } })).toMatchObject({ participation });
-    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }))).toBe('participation.move_not_allowed');
-    expect(await eventsOf(calendar, hold.reference)).toMatchObject([{ notify: false }, { notify: true, fromState: ParticipationState.RESERVED, toState: ParticipationState.BOOKED }]);
+    expect(participation).toMatchObject({
+      state: ParticipationState.BOOKED,
+      name: 'Ada',
+      email: 'ada@example.com',
+      customerReference: person.customerReference,
+    });
+    expect(await change(hold.reference, { customer: { $case: 'newCustomer', value: person } })).toMatchObject({
+      participation,
+    });
+    expect(
+      await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } })),
+    ).toBe('participation.move_not_allowed');
+    expect(await eventsOf(calendar, hold.reference)).toMatchObject([
+      { notify: false },
+      { notify: true, fromState: ParticipationState.RESERVED, toState: ParticipationState.BOOKED },
+    ]);
   });
 
   it('is confirmed for one of two customers who confirm it at once', async () => {
@@ -380,7 +603,10 @@ describe('a hold', () => {
       const outcomes = await Promise.all(
         customers.map((value) => {
           const confirmed = change(hold.reference, { customer: { $case: 'customerReference', value } });
-          return confirmed.then(({ participation }) => participation!.customerReference === value, async () => reasonOf(confirmed));
+          return confirmed.then(
+            ({ participation }) => participation!.customerReference === value,
+            async () => reasonOf(confirmed),
+          );
         }),
       );
       expect(outcomes.map(String).toSorted()).toEqual(['participation.move_not_allowed', 'true']);
@@ -390,18 +616,34 @@ describe('a hold', () => {
   it('of somebody who was embedded in the appointment keeps nothing of them when it is confirmed for a customer', async () => {
     const email = `${freshReference('embedded').slice(0, -5)}@example.com`;
     const reference = freshReference('participation');
-    const appointment = newAppointment({ participations: [{ reference, name: 'Embedded', email, mobile: '+49 151', note: 'Embedded', state: ParticipationState.RESERVED }] });
+    const appointment = newAppointment({
+      participations: [
+        { reference, name: 'Embedded', email, mobile: '+49 151', note: 'Embedded', state: ParticipationState.RESERVED },
+      ],
+    });
     await calendar.appointments.createAppointment(appointment);
     expect(await calendar.appointments.createAppointment(appointment)).toMatchObject({ created: false });
-    const findByAddress = async () => (await calendar.removals.findEmbeddedParticipations({ crmId: owned.crmId, email })).participationIds;
+    const findByAddress = async () =>
+      (await calendar.removals.findEmbeddedParticipations({ crmId: owned.crmId, email })).participationIds;
     expect(await findByAddress()).toHaveLength(1);
     const nameOnly = { customerReference: freshReference('customer'), userName: 'Ada' };
     const { participation } = await change(reference, { customer: { $case: 'newCustomer', value: nameOnly } });
-    expect(participation).toMatchObject({ state: ParticipationState.BOOKED, name: 'Ada', email: undefined, mobile: undefined, note: undefined, customerReference: nameOnly.customerReference });
+    expect(participation).toMatchObject({
+      state: ParticipationState.BOOKED,
+      name: 'Ada',
+      email: undefined,
+      mobile: undefined,
+      note: undefined,
+      customerReference: nameOnly.customerReference,
+    });
     // A repetition would confirm what is in it.
     expect(await reasonOf(calendar.appointments.createAppointment(appointment))).toBe('appointment.reference_taken');
     expect(await findByAddress()).toEqual([]);
-    const row = await calendar.database.kysely.selectFrom('participation').selectAll().where('reference', '=', reference).executeTakeFirstOrThrow();
+    const row = await calendar.database.kysely
+      .selectFrom('participation')
+      .selectAll()
+      .where('reference', '=', reference)
+      .executeTakeFirstOrThrow();
     expect(row).toMatchObject({ name: null, email: null, mobile: null, note: null });
   });
 
@@ -409,17 +651,34 @@ describe('a hold', () => {
     const { database } = calendar;
     const customerReferences = [await createCustomer(calendar), await createCustomer(calendar)];
     const appointmentReference = await createAppointment(calendar, { capacity: 2 });
-    const references = await Promise.all(customerReferences.map(async (each) => {
-      const request = newParticipation({ appointmentReference, customerReference: each });
-      await calendar.participations.createParticipation(request);
-      return request.reference;
-    }));
+    const references = await Promise.all(
+      customerReferences.map(async (each) => {
+        const request = newParticipation({ appointmentReference, customerReference: each });
+        await calendar.participations.createParticipation(request);
+        return request.reference;
+      }),
+    );
     await sql`ALTER TABLE participation DROP CONSTRAINT participation_person_check`.execute(database.kysely);
-    await database.kysely.updateTable('participation').set({ name: 'Embedded', email: 'embedded@example.com', mobile: '1', note: 'Embedded' }).where('reference', 'in', references).execute();
+    await database.kysely
+      .updateTable('participation')
+      .set({ name: 'Embedded', email: 'embedded@example.com', mobile: '1', note: 'Embedded' })
+      .where('reference', 'in', references)
+      .execute();
     await repairEmbeddedNames(database.kysely as Kysely<unknown>);
-    const rows = await database.kysely.selectFrom('participation').select(['name', 'email', 'mobile', 'note']).where('reference', 'in', references).execute();
-    expect(rows).toEqual([{ name: null, email: null, mobile: null, note: null }, { name: null, email: null, mobile: null, note: null }]);
-    const { contentDigest } = await database.kysely.selectFrom('appointment').select('contentDigest').where('reference', '=', appointmentReference).executeTakeFirstOrThrow();
+    const rows = await database.kysely
+      .selectFrom('participation')
+      .select(['name', 'email', 'mobile', 'note'])
+      .where('reference', 'in', references)
+      .execute();
+    expect(rows).toEqual([
+      { name: null, email: null, mobile: null, note: null },
+      { name: null, email: null, mobile: null, note: null },
+    ]);
+    const { contentDigest } = await database.kysely
+      .selectFrom('appointment')
+      .select('contentDigest')
+      .where('reference', '=', appointmentReference)
+      .executeTakeFirstOrThrow();
     expect(contentDigest).toHaveLength(0);
   });
 
@@ -427,7 +686,11 @@ describe('a hold', () => {
     const timeslot = await createTimeslot(calendar);
     const hold = newBooking(placeIn(timeslot, '10:00'));
     await book(hold);
-    expect(await reasonOf(change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }, late))).toBe('participation.not_found');
+    expect(
+      await reasonOf(
+        change(hold.reference, { customer: { $case: 'customerReference', value: customerReference } }, late),
+      ),
+    ).toBe('participation.not_found');
     expect(await book(hold, late)).toMatchObject({ created: true });
   });
 });
@@ -435,13 +698,19 @@ describe('a hold', () => {
 describe('a list of slots', () => {
   const most = 4_000;
   const own = { crmId: 'three', providerReference: 'full' };
-  const list = (from: string, others: Partial<Parameters<typeof listSlots>[1]> = {}) => listSlots(calendar, { ...own, from, to: '2099-06-01T12:00Z', ...others });
+  const list = (from: string, others: Partial<Parameters<typeof listSlots>[1]> = {}) =>
+    listSlots(calendar, { ...own, from, to: '2099-06-01T12:00Z', ...others });
   const detailsOf = async (call: Promise<unknown>) => (await refusal(call)).errors;
 
   it('is refused where more than 4,000 timeslots are open, or appointments begin, at the same moment, and only there', async () => {
     const db = calendar.database.kysely;
-    const { id } = await db.insertInto('provider').values({ crmId: own.crmId, id: randomUUID(), reference: own.providerReference, timeZone: 'UTC', version: 1 }).returning('id').executeTakeFirstOrThrow();
-    const addTimeslots = (from: number, to: number) => sql`
+    const { id } = await db
+      .insertInto('provider')
+      .values({ crmId: own.crmId, id: randomUUID(), reference: own.providerReference, timeZone: 'UTC', version: 1 })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    const addTimeslots = (from: number, to: number) =>
+      sql`
       INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, state, content_digest)
       SELECT ${own.crmId}, ${id}, 'full-' || number, 'room-' || number % 2, '2099-06-01T08:00Z', '2099-06-01T11:00Z', 60, 1, true, 'BOOKABLE', ''
         FROM generate_series(${from}::integer, ${to}) AS number`.execute(db);
@@ -451,19 +720,26 @@ describe('a list of slots', () => {
 
     await addTimeslots(most + 1, 2 * most + 2);
     const tooMany = 'more than 4000 timeslots are open, or appointments begin, at the same moment';
-    expect(await detailsOf(list('2099-06-01T09:30Z', { limit: 1 }))).toEqual([{ pointer: '/resourceRef', detail: `is required, because ${tooMany}` }]);
-    expect(await detailsOf(list('2099-06-01T08:00Z', { resourceReference: 'room-1' }))).toEqual([{ pointer: '/resourceRef', detail: `names a resource of which ${tooMany}` }]);
+    expect(await detailsOf(list('2099-06-01T09:30Z', { limit: 1 }))).toEqual([
+      { pointer: '/resourceRef', detail: `is required, because ${tooMany}` },
+    ]);
+    expect(await detailsOf(list('2099-06-01T08:00Z', { resourceReference: 'room-1' }))).toEqual([
+      { pointer: '/resourceRef', detail: `names a resource of which ${tooMany}` },
+    ]);
     expect(await list('2099-06-01T11:00Z')).toEqual([]);
 
     await sql`DELETE FROM timeslot WHERE crm_id = ${own.crmId}`.execute(db);
-    const addAppointments = (from: number, to: number) => sql`
+    const addAppointments = (from: number, to: number) =>
+      sql`
       INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest)
       SELECT ${own.crmId}, ${id}, 'full-' || number, 'room', 'product', '2099-06-01T08:00Z', '2099-06-01T11:00Z', 1, 0, true, 'ACTIVE', ''
         FROM generate_series(${from}::integer, ${to}) AS number`.execute(db);
     await addAppointments(1, most);
     expect(await list('2099-06-01T07:00Z')).toHaveLength(most);
     await addAppointments(most + 1, most + 1);
-    expect(await detailsOf(list('2099-06-01T07:00Z', { limit: 1 }))).toEqual([{ pointer: '/resourceRef', detail: `is required, because ${tooMany}` }]);
+    expect(await detailsOf(list('2099-06-01T07:00Z', { limit: 1 }))).toEqual([
+      { pointer: '/resourceRef', detail: `is required, because ${tooMany}` },
+    ]);
     expect(await list('2099-06-01T07:00Z', { resourceReference: 'other' })).toEqual([]);
   });
 });
@@ -474,15 +750,50 @@ describe('the booking rules of a provider', () => {
 
   it('have defaults, and keep what is not given', async () => {
     const { rules } = await calendar.bookings.getBookingRules(provider);
-    const defaults = { minimumNotice: 0, horizon: undefined, changeNotice: 0, confirmation: 'CONFIRMATION_BOOKED', page: false, reminders: [], notifyProvider: false, maxPerPerson: 3, offers: [] };
+    const defaults = {
+      minimumNotice: 0,
+      horizon: undefined,
+      changeNotice: 0,
+      confirmation: 'CONFIRMATION_BOOKED',
+      page: false,
+      reminders: [],
+      notifyProvider: false,
+      maxPerPerson: 3,
+      offers: [],
+    };
     expect(rules).toEqual(defaults);
-    const offer = { productReference: 'product@test', name: 'Haircut', duration: 30, price: { value: 10, currency: 'EUR' }, resources: [{ resourceReference: 'r', name: 'Room' }] };
-    await calendar.bookings.updateBookingRules({ ...provider, noHorizon: false, horizon: 30, reminders: { minutes: [60] }, offers: { offers: [offer] } });
-    const changed = await calendar.bookings.updateBookingRules({ ...provider, noHorizon: true, minimumNotice: 120, confirmation: 'CONFIRMATION_REQUESTED' });
-    expect(changed.rules).toEqual({ ...defaults, minimumNotice: 120, confirmation: 'CONFIRMATION_REQUESTED', reminders: [60], offers: [offer] });
+    const offer = {
+      productReference: 'product@test',
+      name: 'Haircut',
+      duration: 30,
+      price: { value: 10, currency: 'EUR' },
+      resources: [{ resourceReference: 'r', name: 'Room' }],
+    };
+    await calendar.bookings.updateBookingRules({
+      ...provider,
+      noHorizon: false,
+      horizon: 30,
+      reminders: { minutes: [60] },
+      offers: { offers: [offer] },
+    });
+    const changed = await calendar.bookings.updateBookingRules({
+      ...provider,
+      noHorizon: true,
+      minimumNotice: 120,
+      confirmation: 'CONFIRMATION_REQUESTED',
+    });
+    expect(changed.rules).toEqual({
+      ...defaults,
+      minimumNotice: 120,
+      confirmation: 'CONFIRMATION_REQUESTED',
+      reminders: [60],
+      offers: [offer],
+    });
     expect(await calendar.bookings.getBookingRules(provider)).toEqual(changed);
     expect(await calendar.bookings.updateBookingRules({ ...provider, noHorizon: false })).toEqual(changed);
-    expect(await reasonOf(calendar.bookings.getBookingRules({ ...provider, providerReference: 'unknown' }))).toBe('provider.not_found');
+    expect(await reasonOf(calendar.bookings.getBookingRules({ ...provider, providerReference: 'unknown' }))).toBe(
+      'provider.not_found',
+    );
   });
 
   it('decide how soon and how far ahead a slot can be booked, by the clock of the database', async () => {
@@ -492,12 +803,38 @@ describe('the booking rules of a provider', () => {
     const hour = 3_600_000;
     const start = new Date(Math.ceil(Date.now() / hour) * hour + 24 * hour);
     const local = (hours: number) => new Date(start.getTime() + hours * hour).toISOString().slice(0, 16) + 'Z';
-    const timeslot = { reference, resourceReference, start: local(0), end: local(3), raster: 60, defaultCapacity: 1, defaultAcceptBookings: true, state: 'TIMESLOT_STATE_BOOKABLE' as const };
+    const timeslot = {
+      reference,
+      resourceReference,
+      start: local(0),
+      end: local(3),
+      raster: 60,
+      defaultCapacity: 1,
+      defaultAcceptBookings: true,
+      state: 'TIMESLOT_STATE_BOOKABLE' as const,
+    };
     await calendar.timeslots.createTimeslots({ ...own, timeslots: [timeslot] });
     await calendar.bookings.updateBookingRules({ ...own, minimumNotice: 25 * 60, horizon: 1, noHorizon: false });
-    const listed = async (at: Calendar, ignoreNotice = false) => (await listSlots(at, { ...own, resourceReference, from: local(-100), to: local(100), ignoreNotice })).map(({ start: time }) => time.slice(0, 16) + 'Z');
+    const listed = async (at: Calendar, ignoreNotice = false) =>
+      (await listSlots(at, { ...own, resourceReference, from: local(-100), to: local(100), ignoreNotice })).map(
+        ({ start: time }) => time.slice(0, 16) + 'Z',
+      );
     const attempt = (at: Calendar, hours: number, ignoreNotice = false) =>
-      reasonOf(book({ ...newBooking({ $case: 'timeslot', value: { timeslotReference: reference, start: local(hours), productReference: 'p' } }, { ignoreNotice }), ...own }, at));
+      reasonOf(
+        book(
+          {
+            ...newBooking(
+              {
+                $case: 'timeslot',
+                value: { timeslotReference: reference, start: local(hours), productReference: 'p' },
+              },
+              { ignoreNotice },
+            ),
+            ...own,
+          },
+          at,
+        ),
+      );
     await using yesterday = await calendar.startReplicaAt('-1 hour');
     await using tomorrow = await calendar.startReplicaAt('3 hours');
     // Now, the first begins in 24 to 25 hours.

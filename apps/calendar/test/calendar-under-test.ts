@@ -17,7 +17,14 @@ import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { countDeadlocks, createMigratedDatabase, longTimeout, patiently, startTestNats, testLogger } from '@scheduling/testing';
+import {
+  countDeadlocks,
+  createMigratedDatabase,
+  longTimeout,
+  patiently,
+  startTestNats,
+  testLogger,
+} from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
@@ -47,14 +54,20 @@ export interface CalendarUnderTest extends Calendar {
   startReplica(settings?: Record<string, string>): Promise<Calendar>;
   /** Another replica whose clock is `offset` (`181 seconds`) ahead of the others. */
   startReplicaAt(offset: string, settings?: Record<string, string>): Promise<Calendar>;
-  /** The number of deadlocks in the database. Stops everything except the other replicas, which must have stopped already. */
+  /**
+   * The number of deadlocks in the database. Stops everything except the other replicas, which must have stopped
+   * already.
+   */
   countDeadlocks(): Promise<number>;
 }
 
 /** Provider p1 (Europe/Berlin) of CRM one, unless stated otherwise. */
 export const owned = { crmId: 'one', providerReference: 'p1' };
 
-/** The service as it runs in production, on its own servers, with the identity and customer services that all files share: it receives none of their events. */
+/**
+ * The service as it runs in production, on its own servers, with the identity and customer services that all files
+ * share: it receives none of their events.
+ */
 export async function startCalendar(settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
@@ -64,7 +77,11 @@ export async function startCalendar(settings: Record<string, string> = {}): Prom
 }
 
 /** The same with identity and customer services owned by the caller, and their events. */
-export async function startCalendarBeside(addresses: { identity: string; customer: string }, natsUrl: string, settings: Record<string, string> = {}): Promise<CalendarUnderTest> {
+export async function startCalendarBeside(
+  addresses: { identity: string; customer: string },
+  natsUrl: string,
+  settings: Record<string, string> = {},
+): Promise<CalendarUnderTest> {
   await using starting = new AsyncDisposableStack();
   const logger = testLogger('calendar-test');
   const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
@@ -92,12 +109,24 @@ export async function startCalendarBeside(addresses: { identity: string; custome
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
-    return { timeslots, appointments, participations, bookings, removals, copies, clocks, scrape, [Symbol.asyncDispose]: () => running.disposeAsync() };
+    return {
+      timeslots,
+      appointments,
+      participations,
+      bookings,
+      removals,
+      copies,
+      clocks,
+      scrape,
+      [Symbol.asyncDispose]: () => running.disposeAsync(),
+    };
   };
   const calendar = starting.use(await startReplica());
   const identity = starting.use(createClient(IdentityServiceService, 'identity', addresses.identity, longTimeout));
   const customers = starting.use(createClient(CustomerServiceService, 'customer', addresses.customer, longTimeout));
-  const database = starting.use(createDatabase<CalendarSchema>({ url, applicationName: 'test', logger, ...longTimeout }));
+  const database = starting.use(
+    createDatabase<CalendarSchema>({ url, applicationName: 'test', logger, ...longTimeout }),
+  );
   const startReplicaAt = (offset: string, overrides: Record<string, string> = {}): Promise<Calendar> => {
     const later = new URL(url);
     // A space would end the value.
@@ -127,7 +156,12 @@ export function freshReference(kind: string): string {
 
 export async function createCustomer({ customers }: CalendarUnderTest, owner = owned): Promise<string> {
   const customerReference = freshReference('customer');
-  const request = { ...owner, customerReference, userName: `Name of ${customerReference}`, email: 'person@example.com' };
+  const request = {
+    ...owner,
+    customerReference,
+    userName: `Name of ${customerReference}`,
+    email: 'person@example.com',
+  };
   await patiently(() => customers.createCustomer(request));
   return customerReference;
 }
@@ -148,7 +182,10 @@ export function newAppointment(overrides: Partial<CreateAppointmentRequest> = {}
 }
 
 /** Creates an appointment of provider p1 and returns its reference. */
-export async function createAppointment(calendar: Calendar, overrides: Partial<CreateAppointmentRequest> = {}): Promise<string> {
+export async function createAppointment(
+  calendar: Calendar,
+  overrides: Partial<CreateAppointmentRequest> = {},
+): Promise<string> {
   const request = newAppointment(overrides);
   await patiently(() => calendar.appointments.createAppointment(request));
   return request.reference;
@@ -171,26 +208,34 @@ export function newParticipation(
 }
 
 /**
- * The statements that wait for the lock of another transaction. What shares a transaction does not count: it gives up after 100 ms, and is made again
- * apart. Nor does the relay, which records what it has sent, and may have to wait as well. Consumers of events can wait, too.
+ * The statements that wait for the lock of another transaction. What shares a transaction does not count: it gives up
+ * after 100 ms, and is made again apart. Nor does the relay, which records what it has sent, and may have to wait as
+ * well. Consumers of events can wait, too.
  *
  * @param statement only those that are like this
  */
 export async function countWaiting({ database }: CalendarUnderTest, statement = '%'): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*) FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ${statement} AND query NOT LIKE ALL (ARRAY['%"outbox"%', '%jsonb_array_elements%'])`.execute(database.kysely);
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ${statement} AND query NOT LIKE ALL (ARRAY['%"outbox"%', '%jsonb_array_elements%'])`.execute(
+    database.kysely,
+  );
   return rows[0]!.count;
 }
 
-/** Waits until all have settled, so that none is still running when the test has failed; then rejects with the first rejection. */
+/**
+ * Waits until all have settled, so that none is still running when the test has failed; then rejects with the first
+ * rejection.
+ */
 export async function allEnded<T>(calls: Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(calls);
   return Promise.all(calls);
 }
 
 /** The domain error that a call is rejected with, without its stack. */
-export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'reason'>> {
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'reason'>> {
   try {
     await call;
   } catch (error) {
@@ -207,7 +252,10 @@ export interface RecordedChange extends ParticipationChanged {
 }
 
 /** The events in the outbox about one participation, oldest first. */
-export async function eventsOf({ database }: CalendarUnderTest, participationReference: string): Promise<RecordedChange[]> {
+export async function eventsOf(
+  { database }: CalendarUnderTest,
+  participationReference: string,
+): Promise<RecordedChange[]> {
   const { id } = await database.kysely
     .selectFrom('participation')
     .select('id')
@@ -220,7 +268,10 @@ export async function eventsOf({ database }: CalendarUnderTest, participationRef
     .orderBy('id')
     .execute();
   return rows
-    .map(({ subject, payload }) => ({ ...ParticipationChanged.decode(payload), silent: subject === events.participationChangedSilently.subject }))
+    .map(({ subject, payload }) => ({
+      ...ParticipationChanged.decode(payload),
+      silent: subject === events.participationChangedSilently.subject,
+    }))
     .filter((event) => event.participationId === id);
 }
 

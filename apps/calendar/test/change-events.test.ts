@@ -1,5 +1,10 @@
 import { AppointmentState, ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { AppointmentChange, AppointmentChanged, ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import {
+  AppointmentChange,
+  AppointmentChanged,
+  ParticipationChangeCause,
+  ParticipationChanged,
+} from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
@@ -7,7 +12,18 @@ import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Calendar, type CalendarUnderTest, createAppointment, createCustomer, freshReference, newAppointment, newParticipation, owned, refusal, startCalendar } from './calendar-under-test.ts';
+import {
+  type Calendar,
+  type CalendarUnderTest,
+  createAppointment,
+  createCustomer,
+  freshReference,
+  newAppointment,
+  newParticipation,
+  owned,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, placeIn } from './slots-under-test.ts';
 
 const actor = 'crm:sk_one234567';
@@ -24,7 +40,9 @@ beforeAll(async () => {
   late = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });
   customerReference = await createCustomer(calendar);
   // The first booking fetches the customer.
-  await calendar.participations.createParticipation(newParticipation({ appointmentReference: await createAppointment(calendar), customerReference }));
+  await calendar.participations.createParticipation(
+    newParticipation({ appointmentReference: await createAppointment(calendar), customerReference }),
+  );
 }, 180_000);
 afterAll(async () => {
   await late?.[Symbol.asyncDispose]();
@@ -32,7 +50,9 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  lastEvent = (await calendar.database.kysely.selectFrom('outbox').select('id').orderBy('id', 'desc').executeTakeFirstOrThrow()).id;
+  lastEvent = (
+    await calendar.database.kysely.selectFrom('outbox').select('id').orderBy('id', 'desc').executeTakeFirstOrThrow()
+  ).id;
 });
 
 const asCrm = <T>(work: () => Promise<T>): Promise<T> => runWithContext({ requestId: randomUUID(), actor }, work);
@@ -45,7 +65,12 @@ interface Recorded {
 
 /** What was recorded since the test began, in this order. */
 async function recorded(): Promise<Recorded[]> {
-  const rows = await calendar.database.kysely.selectFrom('outbox').select(['id', 'type', 'payload']).where('id', '>', lastEvent).orderBy('id').execute();
+  const rows = await calendar.database.kysely
+    .selectFrom('outbox')
+    .select(['id', 'type', 'payload'])
+    .where('id', '>', lastEvent)
+    .orderBy('id')
+    .execute();
   return rows.map(({ id, type, payload }) =>
     type === events.appointmentChanged.type
       ? { id, about: 'appointment', event: AppointmentChanged.decode(payload) }
@@ -53,17 +78,22 @@ async function recorded(): Promise<Recorded[]> {
   );
 }
 
-/** The same in short: what it is about, the version, what happened, the states, and who did it unless it was the CRM. */
+/**
+ * The same in short: what it is about, the version, what happened, the states, and who did it unless it was the CRM.
+ */
 async function summary(): Promise<string[]> {
   return (await recorded()).map(({ event }) => {
     const by = event.actor === actor ? '' : ` by ${event.actor}`;
-    if ('change' in event) return `appointment ${event.version} ${event.change.replace(/^APPOINTMENT_CHANGE_/, '')}${by}`;
+    if ('change' in event)
+      return `appointment ${event.version} ${event.change.replace(/^APPOINTMENT_CHANGE_/, '')}${by}`;
     const state = (name: ParticipationState) => name.replace(/^PARTICIPATION_STATE_/, '').replace('UNSPECIFIED', '-');
     return `participation ${event.version} ${event.cause.replace(/^PARTICIPATION_CHANGE_CAUSE_/, '')} ${state(event.fromState)} ${state(event.toState)}${by}`;
   });
 }
 
-/** Where the events of a participation or an appointment do not lead, version by version, to what its table contains. */
+/**
+ * Where the events of a participation or an appointment do not lead, version by version, to what its table contains.
+ */
 async function contradictions(): Promise<string[]> {
   const { kysely } = calendar.database;
   const rows = await kysely.selectFrom('outbox').select(['id as eventId', 'type', 'payload']).orderBy('id').execute();
@@ -76,21 +106,30 @@ async function contradictions(): Promise<string[]> {
     const id = 'change' in event ? event.appointmentId : event.participationId;
     const before = expected.get(id) ?? { version: 0, state: 'UNSPECIFIED' };
     const from = event.fromState.replace(/^(PARTICIPATION|APPOINTMENT)_STATE_/, '');
-    if (event.version !== before.version + 1 || from !== before.state) wrong.push(`${id} ${before.version} ${before.state} then ${event.version} from ${from}`);
+    if (event.version !== before.version + 1 || from !== before.state)
+      wrong.push(`${id} ${before.version} ${before.state} then ${event.version} from ${from}`);
     if ('notify' in event && event.notify) {
-      if (event.previousMailEventId !== lastMails.get(id)) wrong.push(`${id} ${event.version} follows the mail of ${event.previousMailEventId}, not of ${lastMails.get(id)}`);
+      if (event.previousMailEventId !== lastMails.get(id))
+        wrong.push(
+          `${id} ${event.version} follows the mail of ${event.previousMailEventId}, not of ${lastMails.get(id)}`,
+        );
       lastMails.set(id, eventId);
     }
-    expected.set(id, { version: event.version, state: 'change' in event ? appointmentStates[event.change]! : event.toState.replace('PARTICIPATION_STATE_', '') });
+    expected.set(id, {
+      version: event.version,
+      state: 'change' in event ? appointmentStates[event.change]! : event.toState.replace('PARTICIPATION_STATE_', ''),
+    });
   }
   const { rows: present } = await sql<{ id: string; version: number | null; state: string }>`
     SELECT id, version, state FROM participation UNION ALL SELECT id, NULL, state FROM appointment`.execute(kysely);
   for (const { id, version, state } of present) {
     const last = expected.get(id);
-    if (last?.state !== state || (version !== null && last.version !== version)) wrong.push(`${id} is ${state} ${version}, but was recorded as ${JSON.stringify(last)}`);
+    if (last?.state !== state || (version !== null && last.version !== version))
+      wrong.push(`${id} is ${state} ${version}, but was recorded as ${JSON.stringify(last)}`);
     expected.delete(id);
   }
-  for (const [id, { state }] of expected) if (state !== 'UNSPECIFIED') wrong.push(`${id} is gone, but was recorded as ${state}`);
+  for (const [id, { state }] of expected)
+    if (state !== 'UNSPECIFIED') wrong.push(`${id} is gone, but was recorded as ${state}`);
   return wrong;
 }
 
@@ -100,22 +139,37 @@ interface Seats {
   eventCount: number;
 }
 
-/** Where the events about an appointment, in the order of their ordinals, have a gap, give a seat that it does not have, or do not lead to what its table contains. */
+/**
+ * Where the events about an appointment, in the order of their ordinals, have a gap, give a seat that it does not have,
+ * or do not lead to what its table contains.
+ */
 async function wrongSeats(): Promise<string[]> {
   const { kysely } = calendar.database;
   const rows = await kysely.selectFrom('outbox').select(['type', 'payload']).execute();
-  const present = new Map((await kysely.selectFrom('appointment').select(['id', 'capacity', 'taken', 'eventCount']).execute()).map(({ id, ...seats }) => [id, seats]));
-  const changes = rows.flatMap(({ type, payload }) => (type === events.appointmentChanged.type ? changesOfAppointment(AppointmentChanged.decode(payload)) : changesOfSeats(ParticipationChanged.decode(payload))));
+  const present = new Map(
+    (await kysely.selectFrom('appointment').select(['id', 'capacity', 'taken', 'eventCount']).execute()).map(
+      ({ id, ...seats }) => [id, seats],
+    ),
+  );
+  const changes = rows.flatMap(({ type, payload }) =>
+    type === events.appointmentChanged.type
+      ? changesOfAppointment(AppointmentChanged.decode(payload))
+      : changesOfSeats(ParticipationChanged.decode(payload)),
+  );
   return [...Map.groupBy(changes, ({ appointmentId }) => appointmentId)].flatMap(([id, ofAppointment]) => {
     const seats: Seats = { capacity: 0, taken: 0, eventCount: 0 };
     const wrong: string[] = [];
-    for (const { ordinal, capacity = seats.capacity, taken, exempt } of ofAppointment.toSorted((a, b) => a.ordinal - b.ordinal)) {
+    for (const { ordinal, capacity = seats.capacity, taken, exempt } of ofAppointment.toSorted(
+      (a, b) => a.ordinal - b.ordinal,
+    )) {
       if (ordinal !== seats.eventCount + 1) wrong.push(`${id} has ${ordinal} after ${seats.eventCount}`);
       Object.assign(seats, { capacity, taken: seats.taken + taken, eventCount: ordinal });
-      if (taken > 0 && !exempt && seats.taken > capacity) wrong.push(`${id} gives seat ${seats.taken} of ${capacity} at ${ordinal}`);
+      if (taken > 0 && !exempt && seats.taken > capacity)
+        wrong.push(`${id} gives seat ${seats.taken} of ${capacity} at ${ordinal}`);
     }
     const row = present.get(id);
-    if (row !== undefined && !isDeepStrictEqual(row, seats)) wrong.push(`${id} is ${JSON.stringify(row)}, but was recorded as ${JSON.stringify(seats)}`);
+    if (row !== undefined && !isDeepStrictEqual(row, seats))
+      wrong.push(`${id} is ${JSON.stringify(row)}, but was recorded as ${JSON.stringify(seats)}`);
     return wrong;
   });
 }
@@ -130,10 +184,20 @@ interface SeatChange {
 }
 
 function changesOfAppointment({ appointmentId, ordinal, capacity, change }: AppointmentChanged): SeatChange[] {
-  return [{ appointmentId, ordinal, ...(change !== AppointmentChange.DELETED && { capacity }), taken: 0, exempt: false }];
+  return [
+    { appointmentId, ordinal, ...(change !== AppointmentChange.DELETED && { capacity }), taken: 0, exempt: false },
+  ];
 }
 
-function changesOfSeats({ appointmentId, ordinal, previousAppointmentId, previousOrdinal, fromState, toState, exempt }: ParticipationChanged): SeatChange[] {
+function changesOfSeats({
+  appointmentId,
+  ordinal,
+  previousAppointmentId,
+  previousOrdinal,
+  fromState,
+  toState,
+  exempt,
+}: ParticipationChanged): SeatChange[] {
   const [before, after] = [fromState, toState].map((state) => Number(state === RESERVED || state === BOOKED));
   if (previousAppointmentId === undefined) return [{ appointmentId, ordinal, taken: after! - before!, exempt }];
   return [
@@ -150,13 +214,38 @@ const appointmentStates: Partial<Record<AppointmentChange, string>> = {
 };
 
 const update = (participationReference: string, state: ParticipationState, at: Calendar = calendar) =>
-  asCrm(() => at.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true }));
+  asCrm(() =>
+    at.participations.updateParticipation({
+      ...owned,
+      participationReference,
+      state,
+      ignoreCapacity: false,
+      sendMails: true,
+    }),
+  );
 
-const updateAppointment = (appointmentReference: string, changes: { capacity?: number; description?: string; sendMails?: boolean }) =>
-  asCrm(() => calendar.appointments.updateAppointment({ ...owned, appointmentReference, noAddress: false, sendMails: true, ...changes }));
+const updateAppointment = (
+  appointmentReference: string,
+  changes: { capacity?: number; description?: string; sendMails?: boolean },
+) =>
+  asCrm(() =>
+    calendar.appointments.updateAppointment({
+      ...owned,
+      appointmentReference,
+      noAddress: false,
+      sendMails: true,
+      ...changes,
+    }),
+  );
 
 async function idOf(table: 'appointment' | 'participation' | 'customer', reference: string): Promise<string> {
-  return (await calendar.database.kysely.selectFrom(table).select('id').where('reference', '=', reference).executeTakeFirstOrThrow()).id;
+  return (
+    await calendar.database.kysely
+      .selectFrom(table)
+      .select('id')
+      .where('reference', '=', reference)
+      .executeTakeFirstOrThrow()
+  ).id;
 }
 
 const embedded = (state: 'BOOKED' | 'RESERVED' | 'REQUESTED') => ({
@@ -173,12 +262,36 @@ describe('an appointment', () => {
     await updateAppointment(appointmentReference, { description: 'Changed' });
     const [made, first] = await recorded();
     const appointmentId = await idOf('appointment', appointmentReference);
-    const { providerId } = await calendar.database.kysely.selectFrom('appointment').select('providerId').where('id', '=', appointmentId).executeTakeFirstOrThrow();
+    const { providerId } = await calendar.database.kysely
+      .selectFrom('appointment')
+      .select('providerId')
+      .where('id', '=', appointmentId)
+      .executeTakeFirstOrThrow();
     expect(made!.event).toEqual({
-      crmId: 'one', appointmentId, providerId, actor, version: 1, change: AppointmentChange.CREATED, fromState: AppointmentState.UNSPECIFIED, ordinal: 1, capacity: 3,
+      crmId: 'one',
+      appointmentId,
+      providerId,
+      actor,
+      version: 1,
+      change: AppointmentChange.CREATED,
+      fromState: AppointmentState.UNSPECIFIED,
+      ordinal: 1,
+      capacity: 3,
     });
-    expect(first!.event).toMatchObject({ crmId: 'one', appointmentId, providerId, actor, customerId: undefined, notify: false });
-    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
+    expect(first!.event).toMatchObject({
+      crmId: 'one',
+      appointmentId,
+      providerId,
+      actor,
+      customerId: undefined,
+      notify: false,
+    });
+    await asCrm(() =>
+      calendar.appointments.deleteAppointments({
+        ...owned,
+        target: { $case: 'appointmentReference', value: appointmentReference },
+      }),
+    );
     expect((await summary()).toSorted()).toEqual([
       'appointment 1 CREATED',
       'appointment 2 UPDATED',
@@ -192,11 +305,18 @@ describe('an appointment', () => {
   });
 
   it('is updated if something is different, cancelled with its participations, and deleted afterwards', async () => {
-    const appointmentReference = await asCrm(() => createAppointment(calendar, { participations: [embedded('BOOKED')] }));
+    const appointmentReference = await asCrm(() =>
+      createAppointment(calendar, { participations: [embedded('BOOKED')] }),
+    );
     for (const capacity of [7, 7, 8]) await updateAppointment(appointmentReference, { capacity });
     await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
     await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
-    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: appointmentReference } }));
+    await asCrm(() =>
+      calendar.appointments.deleteAppointments({
+        ...owned,
+        target: { $case: 'appointmentReference', value: appointmentReference },
+      }),
+    );
     expect(await summary()).toEqual([
       'appointment 1 CREATED',
       'participation 1 CREATED - BOOKED',
@@ -213,8 +333,15 @@ describe('an appointment', () => {
     const { participations: _none, reference: _reference, start: _start, end: _end, ...details } = newAppointment();
     const series = { ...details, spanFrom: '2099-06-01T10:00', spanTo: '2099-06-01T12:00', raster: 60, weekdays: [] };
     const { seriesId } = await asCrm(() => calendar.appointments.createSeries(series));
-    await asCrm(() => calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'seriesId', value: seriesId } }));
-    expect(await summary()).toEqual(['appointment 1 CREATED', 'appointment 1 CREATED', 'appointment 2 DELETED', 'appointment 2 DELETED']);
+    await asCrm(() =>
+      calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'seriesId', value: seriesId } }),
+    );
+    expect(await summary()).toEqual([
+      'appointment 1 CREATED',
+      'appointment 1 CREATED',
+      'appointment 2 DELETED',
+      'appointment 2 DELETED',
+    ]);
   });
 
   it('that exists is not created again', async () => {
@@ -233,10 +360,20 @@ describe('a participation', () => {
     await update(request.reference, DELETED);
     await update(request.reference, CANCELED);
     const [, ...changes] = await recorded();
-    const ids = { appointmentId: await idOf('appointment', appointmentReference), customerId: await idOf('customer', customerReference) };
+    const ids = {
+      appointmentId: await idOf('appointment', appointmentReference),
+      customerId: await idOf('customer', customerReference),
+    };
     expect(changes.map(({ event }) => event)).toMatchObject([
       { ...ids, version: 1, cause: ParticipationChangeCause.CREATED, toState: BOOKED, notify: true },
-      { ...ids, version: 2, cause: ParticipationChangeCause.UPDATED, fromState: BOOKED, toState: DELETED, notify: false },
+      {
+        ...ids,
+        version: 2,
+        cause: ParticipationChangeCause.UPDATED,
+        fromState: BOOKED,
+        toState: DELETED,
+        notify: false,
+      },
       { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: DELETED, toState: CANCELED },
     ]);
   });
@@ -251,17 +388,28 @@ describe('a participation', () => {
     const changes = (await recorded()).flatMap(({ id, event }) => ('notify' in event ? [{ id, ...event }] : []));
     expect(changes).toMatchObject([{ notify: true }, { notify: false }, { notify: true }, { notify: true }]);
     const [created, , changed] = changes;
-    expect(changes.map(({ previousMailEventId }) => previousMailEventId)).toEqual([undefined, undefined, created!.id, changed!.id]);
+    expect(changes.map(({ previousMailEventId }) => previousMailEventId)).toEqual([
+      undefined,
+      undefined,
+      created!.id,
+      changed!.id,
+    ]);
   });
 
   it('says whether a mail has put it into the calendar of its person', async () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 3 });
-    const [silent, requested, confirmed] = [{ sendMails: false }, { state: REQUESTED }, { state: REQUESTED }].map((fields) => newParticipation({ appointmentReference, customerReference }, fields));
+    const [silent, requested, confirmed] = [{ sendMails: false }, { state: REQUESTED }, { state: REQUESTED }].map(
+      (fields) => newParticipation({ appointmentReference, customerReference }, fields),
+    );
     for (const request of [silent!, requested!, confirmed!]) await calendar.participations.createParticipation(request);
     await update(confirmed!.reference, BOOKED);
     await asCrm(() => calendar.appointments.cancelAppointment({ ...owned, appointmentReference }));
-    const ids = await Promise.all([silent!, requested!, confirmed!].map(({ reference }) => idOf('participation', reference)));
-    const cancellations = (await recorded()).flatMap(({ event }) => ('cause' in event && event.cause === ParticipationChangeCause.APPOINTMENT_CANCELLED ? [event] : []));
+    const ids = await Promise.all(
+      [silent!, requested!, confirmed!].map(({ reference }) => idOf('participation', reference)),
+    );
+    const cancellations = (await recorded()).flatMap(({ event }) =>
+      'cause' in event && event.cause === ParticipationChangeCause.APPOINTMENT_CANCELLED ? [event] : [],
+    );
     const neverInvited = new Map(cancellations.map((event) => [event.participationId, event.neverInvited]));
     expect(ids.map((id) => neverInvited.get(id))).toEqual([true, true, false]);
   });
@@ -271,21 +419,32 @@ describe('a participation', () => {
     const reserve = () => newParticipation({ appointmentReference, customerReference }, { state: RESERVED });
     await asCrm(() => calendar.participations.createParticipation(reserve()));
     await asCrm(() => late.participations.createParticipation(reserve()));
-    expect((await summary()).slice(1)).toEqual(['participation 1 CREATED - RESERVED', 'participation 2 REMOVED RESERVED - by service', 'participation 1 CREATED - RESERVED']);
+    expect((await summary()).slice(1)).toEqual([
+      'participation 1 CREATED - RESERVED',
+      'participation 2 REMOVED RESERVED - by service',
+      'participation 1 CREATED - RESERVED',
+    ]);
     await using later = await calendar.startReplicaAt('362 seconds', { RESERVATION_SWEEPER: 'on' });
-    await eventually(async () => expect((await summary()).slice(4)).toEqual(['participation 2 REMOVED RESERVED - by service']));
+    await eventually(async () =>
+      expect((await summary()).slice(4)).toEqual(['participation 2 REMOVED RESERVED - by service']),
+    );
     expect(later).toBeDefined();
   });
 
   it('is removed with its customer', async () => {
     const customer = await createCustomer(calendar);
     const appointmentReference = await createAppointment(calendar);
-    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference: customer }));
+    await calendar.participations.createParticipation(
+      newParticipation({ appointmentReference, customerReference: customer }),
+    );
     const customerId = await idOf('customer', customer);
     await asCrm(() => calendar.removals.removeCustomer({ crmId: 'one', customerId, ignoreFutureAppointments: true }));
     await asCrm(() => calendar.removals.removeCustomer({ crmId: 'one', customerId, ignoreFutureAppointments: true }));
     expect((await summary()).slice(2)).toEqual(['participation 2 REMOVED BOOKED -']);
-    expect((await recorded()).at(-1)!.event).toMatchObject({ customerId, appointmentId: await idOf('appointment', appointmentReference) });
+    expect((await recorded()).at(-1)!.event).toMatchObject({
+      customerId,
+      appointmentId: await idOf('appointment', appointmentReference),
+    });
   });
 });
 
@@ -295,7 +454,15 @@ describe('a booking', () => {
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
     await asCrm(() => calendar.bookings.bookSlot(request));
     const place = placeIn(timeslot, '11:30');
-    const changed = await asCrm(() => calendar.bookings.changeBooking({ ...owned, participationReference: request.reference, place, ignoreNotice: false, sendMails: true }));
+    const changed = await asCrm(() =>
+      calendar.bookings.changeBooking({
+        ...owned,
+        participationReference: request.reference,
+        place,
+        ignoreNotice: false,
+        sendMails: true,
+      }),
+    );
     await updateAppointment(changed.participation!.appointmentReference!, { capacity: 9 });
     await update(request.reference, CANCELED);
     expect(await summary()).toEqual([
@@ -328,10 +495,15 @@ describe('a booking', () => {
   });
 
   it('that is held and expires ends its appointment before it can be cancelled: then it is unknown, or cancelled once', async () => {
-    const cancelLate = (appointmentReference: string) => asCrm(() => late.appointments.cancelAppointment({ ...owned, appointmentReference }));
+    const cancelLate = (appointmentReference: string) =>
+      asCrm(() => late.appointments.cancelAppointment({ ...owned, appointmentReference }));
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
-    const hold = await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })));
-    expect(await refusal(cancelLate(hold.participation!.appointmentReference!))).toMatchObject({ code: 'appointment.not_found' });
+    const hold = await asCrm(() =>
+      calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })),
+    );
+    expect(await refusal(cancelLate(hold.participation!.appointmentReference!))).toMatchObject({
+      code: 'appointment.not_found',
+    });
     expect(await summary()).toEqual(['appointment 1 CREATED', 'participation 1 CREATED - RESERVED']);
     // Somebody has been in this one.
     const booking = newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference));
@@ -339,16 +511,30 @@ describe('a booking', () => {
     await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '11:00'), { state: RESERVED })));
     await update(booking.reference, CANCELED);
     const cancelled = await cancelLate(participation!.appointmentReference!);
-    expect(cancelled.appointment).toMatchObject({ state: AppointmentState.CANCELLED, participations: [{ state: CANCELED }] });
-    expect((await summary()).slice(5)).toEqual(['participation 2 UPDATED BOOKED CANCELED', 'participation 2 REMOVED RESERVED - by service', 'appointment 2 CANCELLED by service']);
+    expect(cancelled.appointment).toMatchObject({
+      state: AppointmentState.CANCELLED,
+      participations: [{ state: CANCELED }],
+    });
+    expect((await summary()).slice(5)).toEqual([
+      'participation 2 UPDATED BOOKED CANCELED',
+      'participation 2 REMOVED RESERVED - by service',
+      'appointment 2 CANCELLED by service',
+    ]);
   });
 
   it('ends its appointment when its customer is removed', async () => {
     const customer = await createCustomer(calendar);
     const request = newBooking(placeIn(await createTimeslot(calendar), '10:30'), customerOf(customer));
     await asCrm(() => calendar.bookings.bookSlot(request));
-    await calendar.removals.removeCustomer({ crmId: 'one', customerId: await idOf('customer', customer), ignoreFutureAppointments: true });
-    expect((await summary()).slice(2)).toEqual(['participation 2 REMOVED BOOKED - by service', 'appointment 2 CANCELLED by service']);
+    await calendar.removals.removeCustomer({
+      crmId: 'one',
+      customerId: await idOf('customer', customer),
+      ignoreFutureAppointments: true,
+    });
+    expect((await summary()).slice(2)).toEqual([
+      'participation 2 REMOVED BOOKED - by service',
+      'appointment 2 CANCELLED by service',
+    ]);
   });
 });
 
@@ -369,16 +555,44 @@ describe('what SQL functions write', () => {
     { crmId: 'one', version: 2_097_152 },
     { crmId: 'one', version: 268_435_455 },
   ])('is a message of the contract: $crmId, version $version', async ({ crmId, version }) => {
-    const ids = { participationId: randomUUID(), appointmentId: randomUUID(), providerId: randomUUID(), customerId: randomUUID() };
+    const ids = {
+      participationId: randomUUID(),
+      appointmentId: randomUUID(),
+      providerId: randomUUID(),
+      customerId: randomUUID(),
+    };
     const previousMailEventId = randomUUID();
-    const row = { crm_id: crmId, id: ids.participationId, appointment_id: ids.appointmentId, customer_id: ids.customerId, state: 'DELETED', version, invited: false, exempt: true };
+    const row = {
+      crm_id: crmId,
+      id: ids.participationId,
+      appointment_id: ids.appointmentId,
+      customer_id: ids.customerId,
+      state: 'DELETED',
+      version,
+      invited: false,
+      exempt: true,
+    };
     const previous = { previousAppointmentId: randomUUID(), previousOrdinal: version };
     const { rows } = await sql<{ payload: Buffer }>`
       SELECT participation_changed(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${events.participationChanged.subject}, ${actor}, ${previousMailEventId}, ${version},
                                    ${previous.previousAppointmentId}, ${previous.previousOrdinal}) AS payload
-        FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
+        FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(
+      calendar.database.kysely,
+    );
     const states = { cause: ParticipationChangeCause.MOVED, fromState: RESERVED, toState: DELETED };
-    const message = { crmId, ...ids, version, ...states, notify: true, actor, previousMailEventId, neverInvited: true, exempt: true, ordinal: version, ...previous };
+    const message = {
+      crmId,
+      ...ids,
+      version,
+      ...states,
+      notify: true,
+      actor,
+      previousMailEventId,
+      neverInvited: true,
+      exempt: true,
+      ordinal: version,
+      ...previous,
+    };
     expect(rows[0]!.payload).toEqual(Buffer.from(ParticipationChanged.encode(message).finish()));
   });
 });

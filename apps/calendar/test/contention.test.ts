@@ -36,8 +36,8 @@ const firstSeed = Number(process.env['CONTENTION_SEED'] ?? Math.floor(Math.rando
 const seeds = Array.from({ length: Number(process.env['CONTENTION_SEEDS'] ?? 1) }, (_, index) => firstSeed + index);
 
 /**
- * What one caller knows about its participation: the last state it received. Unknown once a call has timed out: it may still be executed at any
- * time.
+ * What one caller knows about its participation: the last state it received. Unknown once a call has timed out: it may
+ * still be executed at any time.
  */
 interface Belief {
   appointmentReference: string;
@@ -50,7 +50,10 @@ const plan = fc.record({
   appointment: fc.nat(capacities.length - 1),
   state: fc.constantFrom('BOOKED', 'RESERVED', 'REQUESTED'),
   ignoreCapacity: fc.nat(19).map((number) => number === 0),
-  moves: fc.tuple(fc.constantFrom('BOOKED', 'CANCELED', 'STAY', 'END'), fc.constantFrom('BOOKED', 'CANCELED', 'DELETED', 'STAY')),
+  moves: fc.tuple(
+    fc.constantFrom('BOOKED', 'CANCELED', 'STAY', 'END'),
+    fc.constantFrom('BOOKED', 'CANCELED', 'DELETED', 'STAY'),
+  ),
   repeats: fc.nat(9).map((number) => number < 3),
 });
 const threePlans = fc.array(plan, { minLength: 3, maxLength: 3 });
@@ -63,29 +66,43 @@ describe('the last seat', () => {
   beforeAll(async () => {
     // Whoever writes a participation waits in the middle of its transaction, until the test lets it go on.
     await sql`
-      CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN new; END'`.execute(calendar.database.kysely);
-    await sql`CREATE TRIGGER wait_for_the_test BEFORE INSERT OR UPDATE ON participation FOR EACH ROW EXECUTE FUNCTION wait_for_the_test()`.execute(calendar.database.kysely);
+      CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN new; END'`.execute(
+      calendar.database.kysely,
+    );
+    await sql`CREATE TRIGGER wait_for_the_test BEFORE INSERT OR UPDATE ON participation FOR EACH ROW EXECUTE FUNCTION wait_for_the_test()`.execute(
+      calendar.database.kysely,
+    );
   });
   afterAll(() => sql`DROP FUNCTION wait_for_the_test CASCADE`.execute(calendar.database.kysely));
 
-  it.each(waysToTakeIt.flatMap((first) => waysToTakeIt.map((second) => [first, second] as const)))('is taken by %s, and not by %s that begins in the meantime', async (first, second) => {
-    const appointmentReference = await createAppointment(calendar, { capacity: 1 });
-    const takers = await Promise.all([first, second].map((way, index) => prepare(way, index, appointmentReference)));
-    const outcomes: Promise<string>[] = [];
-    await calendar.database.kysely.transaction().execute(async (tx) => {
-      await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
-      for (const take of takers) {
-        outcomes.push(patiently(take));
-        await eventually(async () => expect(await countWaiting(calendar)).toBe(outcomes.length));
-      }
-    });
-    expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
-    await expectTrueSeats([appointmentReference]);
-  });
+  it.each(waysToTakeIt.flatMap((first) => waysToTakeIt.map((second) => [first, second] as const)))(
+    'is taken by %s, and not by %s that begins in the meantime',
+    async (first, second) => {
+      const appointmentReference = await createAppointment(calendar, { capacity: 1 });
+      const takers = await Promise.all([first, second].map((way, index) => prepare(way, index, appointmentReference)));
+      const outcomes: Promise<string>[] = [];
+      await calendar.database.kysely.transaction().execute(async (tx) => {
+        await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
+        for (const take of takers) {
+          outcomes.push(patiently(take));
+          await eventually(async () => expect(await countWaiting(calendar)).toBe(outcomes.length));
+        }
+      });
+      expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
+      await expectTrueSeats([appointmentReference]);
+    },
+  );
 
-  async function prepare(way: (typeof waysToTakeIt)[number], index: number, appointmentReference: string): Promise<() => Promise<string>> {
+  async function prepare(
+    way: (typeof waysToTakeIt)[number],
+    index: number,
+    appointmentReference: string,
+  ): Promise<() => Promise<string>> {
     const isNew = way === 'a new booking';
-    const request = newParticipation({ appointmentReference, customerReference }, { state: isNew ? ParticipationState.BOOKED : ParticipationState.REQUESTED });
+    const request = newParticipation(
+      { appointmentReference, customerReference },
+      { state: isNew ? ParticipationState.BOOKED : ParticipationState.REQUESTED },
+    );
     if (isNew) return () => create(index, request);
     expect(await create(index, request)).toBe('ok');
     return () => update(index, request.reference, 'BOOKED');
@@ -95,30 +112,44 @@ describe('the last seat', () => {
 describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
   it.each(capacities)('get the %i seats of an appointment and no more', async (capacity) => {
     const appointmentReference = await createAppointment(calendar, { capacity });
-    const requests = Array.from({ length: callers }, () => newParticipation({ appointmentReference, customerReference }));
+    const requests = Array.from({ length: callers }, () =>
+      newParticipation({ appointmentReference, customerReference }),
+    );
     const answers = await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
     expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
     expect(answers.filter((answer) => answer === 'participation.capacity_exhausted')).toHaveLength(callers - capacity);
     await expectTrueSeats([appointmentReference]);
   });
 
-  it.each(capacities)('with requested participations get the %i seats on confirmation and no more', async (capacity) => {
-    const appointmentReference = await createAppointment(calendar, { capacity });
-    const requests = Array.from({ length: callers }, () =>
-      newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED }),
-    );
-    await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
-    const answers = await allEnded(requests.map((request, index) => patiently(() => update(index, request.reference, 'BOOKED'))));
-    expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
-    await expectTrueSeats([appointmentReference]);
-  });
+  it.each(capacities)(
+    'with requested participations get the %i seats on confirmation and no more',
+    async (capacity) => {
+      const appointmentReference = await createAppointment(calendar, { capacity });
+      const requests = Array.from({ length: callers }, () =>
+        newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED }),
+      );
+      await allEnded(requests.map((request, index) => patiently(() => create(index, request))));
+      const answers = await allEnded(
+        requests.map((request, index) => patiently(() => update(index, request.reference, 'BOOKED'))),
+      );
+      expect(answers.filter((answer) => answer === 'ok')).toHaveLength(capacity);
+      await expectTrueSeats([appointmentReference]);
+    },
+  );
 
-  it.each(seeds)('book, reserve, request, confirm, cancel and let reservations expire at random: seed %i', async (seed) => {
-    const appointments = await Promise.all(capacities.map((capacity) => createAppointment(calendar, { capacity })));
-    const beliefs = await allEnded(fc.sample(threePlans, { seed, numRuns: callers, unbiased: true }).map((plans, index) => playCaller(index, appointments, plans)));
-    await expectTrueSeats(appointments);
-    await expectBeliefs(beliefs.flat());
-  });
+  it.each(seeds)(
+    'book, reserve, request, confirm, cancel and let reservations expire at random: seed %i',
+    async (seed) => {
+      const appointments = await Promise.all(capacities.map((capacity) => createAppointment(calendar, { capacity })));
+      const beliefs = await allEnded(
+        fc
+          .sample(threePlans, { seed, numRuns: callers, unbiased: true })
+          .map((plans, index) => playCaller(index, appointments, plans)),
+      );
+      await expectTrueSeats(appointments);
+      await expectBeliefs(beliefs.flat());
+    },
+  );
 
   it('cause no deadlock', async () => {
     await stack.disposeAsync();
@@ -134,7 +165,11 @@ async function playCaller(index: number, appointments: string[], plans: Plan[]):
       { appointmentReference: appointments[plan.appointment]!, customerReference },
       { state: ParticipationState[plan.state], ignoreCapacity: plan.ignoreCapacity },
     );
-    const belief: Belief = { appointmentReference: request.appointmentReference, reference: request.reference, state: 'GONE' };
+    const belief: Belief = {
+      appointmentReference: request.appointmentReference,
+      reference: request.reference,
+      state: 'GONE',
+    };
     beliefs.push(belief);
     const created = await outcomeOrUnknown(create(index, request));
     if (created === 'unknown') belief.state = 'UNKNOWN';
@@ -153,7 +188,8 @@ async function playCaller(index: number, appointments: string[], plans: Plan[]):
       break;
     }
     // The same caller repeats its request, as after a lost answer.
-    if (belief.state === 'BOOKED' && plan.repeats) await outcomeOrUnknown(create(index, { ...request, state: ParticipationState.BOOKED }));
+    if (belief.state === 'BOOKED' && plan.repeats)
+      await outcomeOrUnknown(create(index, { ...request, state: ParticipationState.BOOKED }));
   }
   return beliefs;
 }
@@ -173,16 +209,33 @@ async function endReservation(reference: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-function create(index: number, request: Parameters<Calendar['participations']['createParticipation']>[0]): Promise<string> {
+function create(
+  index: number,
+  request: Parameters<Calendar['participations']['createParticipation']>[0],
+): Promise<string> {
   return outcomeOf(replicas[index % replicas.length]!.participations.createParticipation(request));
 }
 
-function update(index: number, participationReference: string, state: 'BOOKED' | 'CANCELED' | 'DELETED'): Promise<string> {
-  const request = { ...owned, participationReference, state: ParticipationState[state], ignoreCapacity: false, sendMails: true };
+function update(
+  index: number,
+  participationReference: string,
+  state: 'BOOKED' | 'CANCELED' | 'DELETED',
+): Promise<string> {
+  const request = {
+    ...owned,
+    participationReference,
+    state: ParticipationState[state],
+    ignoreCapacity: false,
+    sendMails: true,
+  };
   return outcomeOf(replicas[index % replicas.length]!.participations.updateParticipation(request));
 }
 
-const expectedRefusals = new Set(['participation.capacity_exhausted', 'participation.move_not_allowed', 'participation.not_found']);
+const expectedRefusals = new Set([
+  'participation.capacity_exhausted',
+  'participation.move_not_allowed',
+  'participation.not_found',
+]);
 
 /** "ok", or the error code if the rules provide for it. Rejects with everything else. */
 async function outcomeOf(call: Promise<unknown>): Promise<string> {
@@ -204,7 +257,13 @@ async function outcomeOrUnknown(call: Promise<string>): Promise<string> {
 }
 
 async function expectTrueSeats(appointments: string[]): Promise<void> {
-  const { rows } = await sql<{ reference: string; taken: number; capacity: number; active: number; deliberate: number }>`
+  const { rows } = await sql<{
+    reference: string;
+    taken: number;
+    capacity: number;
+    active: number;
+    deliberate: number;
+  }>`
     SELECT a.reference, a.taken, a.capacity,
            count(p.id) FILTER (WHERE p.state IN ('BOOKED', 'RESERVED')) AS active,
            count(p.id) FILTER (WHERE p.state IN ('BOOKED', 'RESERVED') AND p.exempt) AS deliberate
@@ -220,7 +279,9 @@ async function expectTrueSeats(appointments: string[]): Promise<void> {
 
 async function expectBeliefs(beliefs: Belief[]): Promise<void> {
   const shown = new Map<string, string>();
-  const parts = await patiently(() => Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: true })));
+  const parts = await patiently(() =>
+    Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: true })),
+  );
   for (const { appointments } of parts) {
     for (const participation of appointments.flatMap((appointment) => appointment.participations)) {
       shown.set(participation.reference, stateName(participation.state));

@@ -3,7 +3,17 @@ import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, countWaiting, createAppointment, createCustomer, freshReference, newParticipation, owned, refusal, startCalendar } from './calendar-under-test.ts';
+import {
+  type CalendarUnderTest,
+  countWaiting,
+  createAppointment,
+  createCustomer,
+  freshReference,
+  newParticipation,
+  owned,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
 import { createTimeslot, newBooking, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -16,7 +26,10 @@ beforeAll(async () => {
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 async function customerOf(customerReference: string) {
-  const { customer } = await calendar.customers.getCustomer({ crmId: owned.crmId, key: { $case: 'reference', value: { ...owned, customerReference } } });
+  const { customer } = await calendar.customers.getCustomer({
+    crmId: owned.crmId,
+    key: { $case: 'reference', value: { ...owned, customerReference } },
+  });
   return customer!;
 }
 
@@ -30,13 +43,17 @@ async function knownCustomer() {
 const book = (customerReference: string, overrides: Partial<CreateParticipationRequest> = {}) =>
   calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, overrides));
 
-const forget = ({ id: customerId, version }: { id: string; version: number }) => calendar.copies.forgetReference({ crmId: owned.crmId, customerId, version: version + 1 });
+const forget = ({ id: customerId, version }: { id: string; version: number }) =>
+  calendar.copies.forgetReference({ crmId: owned.crmId, customerId, version: version + 1 });
 
-const copyOf = (id: string) => calendar.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+const copyOf = (id: string) =>
+  calendar.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
 const listOf = async (customerReference: string) => {
   const parts = await Array.fromAsync(calendar.participations.listParticipations({ ...owned, customerReference }));
-  return parts.flatMap(({ json }) => JSON.parse(`[${json.toString()}]`) as { reference: string }[]).map(({ reference }) => reference);
+  return parts
+    .flatMap(({ json }) => JSON.parse(`[${json.toString()}]`) as { reference: string }[])
+    .map(({ reference }) => reference);
 };
 
 describe('a reference that is about to change', () => {
@@ -87,7 +104,8 @@ describe('a reference that is about to change', () => {
     const customer = await knownCustomer();
     const { participation } = await book(customer.customerReference);
     await forget(customer);
-    const read = () => calendar.participations.getParticipation({ ...owned, participationReference: participation!.reference });
+    const read = () =>
+      calendar.participations.getParticipation({ ...owned, participationReference: participation!.reference });
     expect((await read()).participation).toMatchObject({ customerReference: customer.customerReference });
     await eventually(async () => expect(await copyOf(customer.id)).toMatchObject({ referenceKnown: true, version: 2 }));
   });
@@ -104,7 +122,11 @@ describe('a reference that is about to change', () => {
 
 it('a customer whom calendar knows by a later version than the customer service, which was restored, can be booked', async () => {
   const customer = await knownCustomer();
-  await calendar.database.kysely.updateTable('customer').set({ version: 9, reference: freshReference('later') }).where('id', '=', customer.id).execute();
+  await calendar.database.kysely
+    .updateTable('customer')
+    .set({ version: 9, reference: freshReference('later') })
+    .where('id', '=', customer.id)
+    .execute();
   const { participation } = await book(customer.customerReference);
   expect(participation).toMatchObject({ customerReference: customer.customerReference });
   expect(await customerOf(customer.customerReference)).toMatchObject({ id: customer.id, version: 9 });
@@ -114,9 +136,19 @@ it('all references are asked for again after a restore, as operations.md says', 
   const [first, second] = [await knownCustomer(), await knownCustomer()];
   const { kysely } = calendar.database;
   // They have changed places since the backup.
-  await kysely.updateTable('customer').set({ reference: second.customerReference }).where('id', '=', first.id).execute();
-  await kysely.updateTable('customer').set({ reference: first.customerReference }).where('id', '=', second.id).execute();
-  await sql`UPDATE customer SET reference_known = false, refreshed_at = '-infinity' WHERE erased_at IS NULL`.execute(kysely);
+  await kysely
+    .updateTable('customer')
+    .set({ reference: second.customerReference })
+    .where('id', '=', first.id)
+    .execute();
+  await kysely
+    .updateTable('customer')
+    .set({ reference: first.customerReference })
+    .where('id', '=', second.id)
+    .execute();
+  await sql`UPDATE customer SET reference_known = false, refreshed_at = '-infinity' WHERE erased_at IS NULL`.execute(
+    kysely,
+  );
   expect((await book(first.customerReference)).participation).toMatchObject({ name: first.userName });
   await eventually(async () => expect(await copyOf(second.id)).toMatchObject({ reference: second.customerReference }));
 });
@@ -127,16 +159,35 @@ describe('a repeated booking of a slot', () => {
     await forget(customer);
     const place = placeIn(await createTimeslot(calendar), '10:00');
     const booking = (reference: string, customerReference: string) =>
-      newBooking(place, { reference, state: ParticipationState.BOOKED, customer: { $case: 'customerReference', value: customerReference } });
+      newBooking(place, {
+        reference,
+        state: ParticipationState.BOOKED,
+        customer: { $case: 'customerReference', value: customerReference },
+      });
     const reference = freshReference('booking');
-    expect(await calendar.bookings.bookSlot(booking(reference, customer.customerReference))).toMatchObject({ created: true });
+    expect(await calendar.bookings.bookSlot(booking(reference, customer.customerReference))).toMatchObject({
+      created: true,
+    });
     await forget(await customerOf(customer.customerReference));
-    expect(await calendar.bookings.bookSlot(booking(reference, customer.customerReference))).toMatchObject({ created: false });
-    expect((await refusal(calendar.bookings.bookSlot(booking(reference, other.customerReference)))).code).toBe('participation.reference_taken');
+    expect(await calendar.bookings.bookSlot(booking(reference, customer.customerReference))).toMatchObject({
+      created: false,
+    });
+    expect((await refusal(calendar.bookings.bookSlot(booking(reference, other.customerReference)))).code).toBe(
+      'participation.reference_taken',
+    );
     const unknown = booking(reference, freshReference('customer'));
     expect((await refusal(calendar.bookings.bookSlot(unknown))).code).toBe('participation.reference_taken');
     const inline = { customerReference: freshReference('customer'), userName: 'Nobody' };
-    expect((await refusal(calendar.bookings.bookSlot({ ...unknown, customer: { $case: 'newCustomer', value: { ...owned, ...inline } } }))).code).toBe('participation.reference_taken');
+    expect(
+      (
+        await refusal(
+          calendar.bookings.bookSlot({
+            ...unknown,
+            customer: { $case: 'newCustomer', value: { ...owned, ...inline } },
+          }),
+        )
+      ).code,
+    ).toBe('participation.reference_taken');
     expect((await refusal(customerOf(inline.customerReference))).code).toBe('customer.not_found');
     const nobody = newBooking(place, { reference, state: ParticipationState.RESERVED });
     expect((await refusal(calendar.bookings.bookSlot(nobody))).code).toBe('participation.reference_taken');
@@ -146,27 +197,47 @@ describe('a repeated booking of a slot', () => {
 describe('the hold of a customer', () => {
   const confirm = (participationReference: string, customerReference: string) =>
     calendar.bookings.changeBooking({
-      ...owned, participationReference, ignoreNotice: false, sendMails: false, customer: { $case: 'customerReference', value: customerReference },
+      ...owned,
+      participationReference,
+      ignoreNotice: false,
+      sendMails: false,
+      customer: { $case: 'customerReference', value: customerReference },
     });
 
   it('is confirmed for that customer alone, while the reference is forgotten, too', async () => {
     const [customer, other] = [await knownCustomer(), await knownCustomer()];
     await forget(customer);
-    const hold = newBooking(placeIn(await createTimeslot(calendar), '10:00'), { customer: { $case: 'customerReference', value: customer.customerReference } });
+    const hold = newBooking(placeIn(await createTimeslot(calendar), '10:00'), {
+      customer: { $case: 'customerReference', value: customer.customerReference },
+    });
     await calendar.bookings.bookSlot(hold);
     await forget(await customerOf(customer.customerReference));
-    expect((await refusal(confirm(hold.reference, other.customerReference))).code).toBe('participation.move_not_allowed');
-    expect((await refusal(confirm(hold.reference, freshReference('customer')))).code).toBe('participation.move_not_allowed');
-    expect(await confirm(hold.reference, customer.customerReference)).toMatchObject({ participation: { state: 'PARTICIPATION_STATE_BOOKED', name: customer.userName } });
+    expect((await refusal(confirm(hold.reference, other.customerReference))).code).toBe(
+      'participation.move_not_allowed',
+    );
+    expect((await refusal(confirm(hold.reference, freshReference('customer')))).code).toBe(
+      'participation.move_not_allowed',
+    );
+    expect(await confirm(hold.reference, customer.customerReference)).toMatchObject({
+      participation: { state: 'PARTICIPATION_STATE_BOOKED', name: customer.userName },
+    });
     await forget(await customerOf(customer.customerReference));
-    expect((await refusal(confirm(hold.reference, other.customerReference))).code).toBe('participation.move_not_allowed');
-    expect(await confirm(hold.reference, customer.customerReference)).toMatchObject({ participation: { customerReference: customer.customerReference } });
+    expect((await refusal(confirm(hold.reference, other.customerReference))).code).toBe(
+      'participation.move_not_allowed',
+    );
+    expect(await confirm(hold.reference, customer.customerReference)).toMatchObject({
+      participation: { customerReference: customer.customerReference },
+    });
   });
 });
 
 it('an erased customer stays erased', async () => {
   const customer = await knownCustomer();
-  await calendar.removals.removeCustomer({ crmId: owned.crmId, customerId: customer.id, ignoreFutureAppointments: true });
+  await calendar.removals.removeCustomer({
+    crmId: owned.crmId,
+    customerId: customer.id,
+    ignoreFutureAppointments: true,
+  });
   await forget(customer);
   await calendar.copies.refreshCustomer({ crmId: owned.crmId, customerId: customer.id });
   expect(await copyOf(customer.id)).toMatchObject({ reference: null, userName: null });

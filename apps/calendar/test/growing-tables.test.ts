@@ -26,10 +26,14 @@ it('a session that booked while the tables were empty reads few rows for a booki
 /** Customers, and appointments with one participation each and free seats, numbered from `first`. */
 async function importAppointments(db: Kysely<CalendarSchema>, first: number, last: number): Promise<void> {
   await sql`
-    INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ('crm', ${provider}, 'provider', 'Europe/Berlin', 1) ON CONFLICT DO NOTHING`.execute(db);
+    INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ('crm', ${provider}, 'provider', 'Europe/Berlin', 1) ON CONFLICT DO NOTHING`.execute(
+    db,
+  );
   await sql`
     INSERT INTO customer (crm_id, id, provider_id, reference, user_name, version)
-    SELECT 'crm', gen_random_uuid(), ${provider}, 'customer-' || number, 'Grace', 1 FROM generate_series(${first}::int, ${last}::int) AS number`.execute(db);
+    SELECT 'crm', gen_random_uuid(), ${provider}, 'customer-' || number, 'Grace', 1 FROM generate_series(${first}::int, ${last}::int) AS number`.execute(
+    db,
+  );
   await sql`
     WITH made AS (
       INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, starts_at, ends_at, capacity, taken, accept_bookings, content_digest)
@@ -45,11 +49,23 @@ const provider = randomUUIDv7();
 async function book(db: Kysely<CalendarSchema>): Promise<void> {
   const id = randomUUIDv7();
   const booking = {
-    crmId: 'crm', providerReference: 'provider', appointmentReference: 'appointment-1', customerReference: 'customer-1',
-    id, reference: id, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null,
+    crmId: 'crm',
+    providerReference: 'provider',
+    appointmentReference: 'appointment-1',
+    customerReference: 'customer-1',
+    id,
+    reference: id,
+    state: 'BOOKED',
+    takesSeat: true,
+    needsActive: true,
+    exempt: false,
+    reservationSeconds: 180,
+    message: null,
     event: { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null },
   };
-  const { rows } = await sql<{ result: { outcome: string } }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
+  const { rows } = await sql<{
+    result: { outcome: string };
+  }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
   expect(rows[0]!.result.outcome).toBe('created');
 }
 
@@ -64,6 +80,8 @@ async function countRowsRead(db: Kysely<CalendarSchema>): Promise<number> {
 
 /** For this session, since it last reported its statistics. */
 async function rowsRead(tx: Transaction<CalendarSchema>): Promise<number> {
-  const { rows } = await sql<{ count: number }>`SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 AS count FROM pg_stat_xact_user_tables`.execute(tx);
+  const { rows } = await sql<{
+    count: number;
+  }>`SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 AS count FROM pg_stat_xact_user_tables`.execute(tx);
   return rows[0]!.count;
 }

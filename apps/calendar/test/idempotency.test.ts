@@ -36,7 +36,13 @@ const ownedBy = (crmId: string) => ({ crmId, providerReference: 'p1' });
 
 /** Without a reference: only the key distinguishes a repeated request from a new one. */
 function newTimeslots(crmId: string): CreateTimeslotsRequest {
-  const window = { resourceReference: freshReference('resource'), end: '2099-06-01T12:00', raster: 30, defaultCapacity: 2, defaultAcceptBookings: true };
+  const window = {
+    resourceReference: freshReference('resource'),
+    end: '2099-06-01T12:00',
+    raster: 30,
+    defaultCapacity: 2,
+    defaultAcceptBookings: true,
+  };
   const timeslot = { ...window, state: TimeslotState.BOOKABLE };
   return { ...ownedBy(crmId), timeslots: [{ ...timeslot, start: '2099-06-01T10:00' }, timeslot] };
 }
@@ -58,7 +64,12 @@ const timeslots = repeatable<CreateTimeslotsRequest>({
   },
 });
 
-const participant = () => ({ reference: freshReference('embedded'), name: 'Ada', email: 'ada@example.com', state: BOOKED });
+const participant = () => ({
+  reference: freshReference('embedded'),
+  name: 'Ada',
+  email: 'ada@example.com',
+  state: BOOKED,
+});
 
 const appointments = repeatable<CreateAppointmentRequest>({
   name: 'create appointment',
@@ -110,10 +121,16 @@ const series = repeatable<CreateSeriesRequest>({
   },
 });
 
-async function newBooking(crmId: string, overrides: Partial<CreateParticipationRequest> = {}): Promise<CreateParticipationRequest> {
+async function newBooking(
+  crmId: string,
+  overrides: Partial<CreateParticipationRequest> = {},
+): Promise<CreateParticipationRequest> {
   const appointmentReference = await createAppointment(calendar, ownedBy(crmId));
   const customerReference = await createCustomer(calendar, ownedBy(crmId));
-  return newParticipation({ appointmentReference, customerReference }, { ...ownedBy(crmId), message: 'See you', ...overrides });
+  return newParticipation(
+    { appointmentReference, customerReference },
+    { ...ownedBy(crmId), message: 'See you', ...overrides },
+  );
 }
 
 const participations = repeatable<CreateParticipationRequest>({
@@ -134,12 +151,28 @@ const participations = repeatable<CreateParticipationRequest>({
 });
 
 const cancel = ({ crmId, reference: participationReference }: CreateParticipationRequest) =>
-  calendar.participations.updateParticipation({ ...ownedBy(crmId), participationReference, state: CANCELED, ignoreCapacity: false, sendMails: true });
+  calendar.participations.updateParticipation({
+    ...ownedBy(crmId),
+    participationReference,
+    state: CANCELED,
+    ignoreCapacity: false,
+    sendMails: true,
+  });
 
 async function newMove(crmId: string, appointmentReference?: string): Promise<UpdateParticipationRequest> {
-  const request = await newBooking(crmId, { state: REQUESTED, ...(appointmentReference !== undefined && { appointmentReference }) });
+  const request = await newBooking(crmId, {
+    state: REQUESTED,
+    ...(appointmentReference !== undefined && { appointmentReference }),
+  });
   await calendar.participations.createParticipation(request);
-  return { ...ownedBy(crmId), participationReference: request.reference, state: BOOKED, message: 'Yes', ignoreCapacity: false, sendMails: true };
+  return {
+    ...ownedBy(crmId),
+    participationReference: request.reference,
+    state: BOOKED,
+    message: 'Yes',
+    ignoreCapacity: false,
+    sendMails: true,
+  };
 }
 
 const moves = repeatable<UpdateParticipationRequest>({
@@ -191,7 +224,11 @@ describe('a repeated booking', () => {
     const [key, request] = [randomUUID(), await newBooking('one', { state: RESERVED })];
     const reserve = () => withKey(key, () => calendar.participations.createParticipation(request));
     await reserve();
-    await calendar.database.kysely.updateTable('participation').set({ reservedUntil: new Date(0) }).where('reference', '=', request.reference).execute();
+    await calendar.database.kysely
+      .updateTable('participation')
+      .set({ reservedUntil: new Date(0) })
+      .where('reference', '=', request.reference)
+      .execute();
     expect(await refusal(reserve())).toMatchObject({ category: 'not_found', code: 'participation.not_found' });
     // Its sweeper runs immediately; the others are idle until the reservation would have expired.
     await using _sweeping = await calendar.startReplica();
@@ -223,7 +260,10 @@ describe('what was deleted before the request is repeated', () => {
 
     const createSeries = () => withKey(seriesKey, () => calendar.appointments.createSeries(plan));
     const { seriesId, appointments: all } = await createSeries();
-    await calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: all[1]!.reference } });
+    await calendar.appointments.deleteAppointments({
+      ...owned,
+      target: { $case: 'appointmentReference', value: all[1]!.reference },
+    });
     expect(await createSeries()).toEqual({ seriesId, appointments: all.toSpliced(1, 1) });
     await calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'seriesId', value: seriesId } });
     expect(await refusal(createSeries())).toMatchObject({ category: 'not_found', code: 'series.not_found' });
@@ -233,7 +273,10 @@ describe('what was deleted before the request is repeated', () => {
     const [key, request] = [randomUUID(), newAppointment()];
     const create = () => withKey(key, () => calendar.appointments.createAppointment(request));
     await create();
-    await calendar.appointments.deleteAppointments({ ...owned, target: { $case: 'appointmentReference', value: request.reference } });
+    await calendar.appointments.deleteAppointments({
+      ...owned,
+      target: { $case: 'appointmentReference', value: request.reference },
+    });
     expect(await refusal(create())).toMatchObject({ category: 'not_found', code: 'appointment.not_found' });
   });
 
@@ -243,9 +286,17 @@ describe('what was deleted before the request is repeated', () => {
     await withKey('key of the erased', () => calendar.participations.createParticipation(request));
     await withKey('key of the other', () => calendar.participations.createParticipation(other));
     const find = (reference: string) =>
-      calendar.database.kysely.selectFrom('participation').select(['id', 'customerId']).where('reference', '=', reference).executeTakeFirstOrThrow();
+      calendar.database.kysely
+        .selectFrom('participation')
+        .select(['id', 'customerId'])
+        .where('reference', '=', reference)
+        .executeTakeFirstOrThrow();
     const [erased, staying] = [await find(request.reference), await find(other.reference)];
-    await calendar.removals.removeCustomer({ crmId: 'one', customerId: erased.customerId!, ignoreFutureAppointments: true });
+    await calendar.removals.removeCustomer({
+      crmId: 'one',
+      customerId: erased.customerId!,
+      ignoreFutureAppointments: true,
+    });
     const keys = await calendar.database.kysely.selectFrom('idempotencyKey').select('resourceIds').execute();
     const kept = keys.flatMap(({ resourceIds: ids }) => ids);
     expect(kept).toContain(staying.id);

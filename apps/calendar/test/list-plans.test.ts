@@ -28,7 +28,10 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => database?.[Symbol.asyncDispose]());
 
-/** 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers 1 and 2, have a participation, and were made by bookings. */
+/**
+ * 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers
+ * 1 and 2, have a participation, and were made by bookings.
+ */
 async function fill(): Promise<void> {
   await database.kysely.transaction().execute(async (tx) => {
     await sql`SET LOCAL statement_timeout = 0`.execute(tx);
@@ -63,7 +66,9 @@ async function fill(): Promise<void> {
     await sql`
       INSERT INTO participation_message (crm_id, participation_id, version, text)
       SELECT crm_id, id, 1, 'text' FROM participation WHERE reference LIKE '%01'`.execute(tx);
-    await sql`INSERT INTO sandbox_clock (crm_id, ahead_ms) SELECT 'sandbox-' || n, n FROM generate_series(1, 1000) AS n`.execute(tx);
+    await sql`INSERT INTO sandbox_clock (crm_id, ahead_ms) SELECT 'sandbox-' || n, n FROM generate_series(1, 1000) AS n`.execute(
+      tx,
+    );
     await sql`
       INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster,
                             default_capacity, default_accept_bookings, state, content_digest)
@@ -96,14 +101,18 @@ interface PlanNode {
 
 async function explain(query: Compilable): Promise<PlanNode[]> {
   const { sql: text, parameters } = query.compile();
-  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (FORMAT JSON) ${text}`, [...parameters]);
+  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (FORMAT JSON) ${text}`, [
+    ...parameters,
+  ]);
   const nodes = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodes)];
   return nodes(rows[0]!['QUERY PLAN'][0].Plan);
 }
 
 /** The tables that the query scans sequentially. */
 async function scannedTables(query: Compilable): Promise<string[]> {
-  return (await explain(query)).filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'] ?? '');
+  return (await explain(query))
+    .filter((node) => node['Node Type'] === 'Seq Scan')
+    .map((node) => node['Relation Name'] ?? '');
 }
 
 interface Reading {
@@ -123,9 +132,15 @@ async function read(name: string, request: object, { now = new Date() }: { now?:
     // Otherwise the counters contain what the connection has just done before.
     await client.query('SELECT pg_stat_force_next_flush()');
     await client.query('BEGIN; SET LOCAL plan_cache_mode = force_generic_plan');
-    await client.query(`SET LOCAL scheduling.clock_offset = '${Math.floor((now.getTime() - Date.now()) / 1_000)} seconds'`);
-    const { rows } = await client.query<Record<string, unknown>>(`SELECT * FROM ${name}($1)`, [JSON.stringify(request)]);
-    const { rows: scanned } = await client.query<{ relname: string }>('SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0');
+    await client.query(
+      `SET LOCAL scheduling.clock_offset = '${Math.floor((now.getTime() - Date.now()) / 1_000)} seconds'`,
+    );
+    const { rows } = await client.query<Record<string, unknown>>(`SELECT * FROM ${name}($1)`, [
+      JSON.stringify(request),
+    ]);
+    const { rows: scanned } = await client.query<{ relname: string }>(
+      'SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0',
+    );
     const { rows: indexes } = await client.query<{ indexrelname: string; entries: number }>(
       'SELECT indexrelname, pg_stat_get_xact_tuples_returned(indexrelid)::integer AS entries FROM pg_stat_user_indexes WHERE pg_stat_get_xact_numscans(indexrelid) > 0',
     );
@@ -161,15 +176,26 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       const { rows, scanned, entries } = await read('read_appointments', request);
       expect(scanned).toEqual([]);
       expect(rows.length).toBeGreaterThan(1);
-      // Of each: the entry in the list, the row, up to two participations that are counted and read, their customers and messages.
+      // Of each: the entry in the list, the row, up to two participations that are counted and read, their customers
+      // and messages.
       expect(entries).toBeLessThan(10 * rows.length + 10);
     }
   });
 
   it('for the list of appointments that are not archived, and by product and resource', async () => {
     const both = { productReference: 'product-1', resourceReference: 'resource-1' };
-    for (const [changes, includeArchived] of [[{}, false], [both, false], [both, true]] as const) {
-      const { scanned } = await read('read_appointments', { ...scope, ...changes, includeArchived, size: 50, participations: 500 });
+    for (const [changes, includeArchived] of [
+      [{}, false],
+      [both, false],
+      [both, true],
+    ] as const) {
+      const { scanned } = await read('read_appointments', {
+        ...scope,
+        ...changes,
+        includeArchived,
+        size: 50,
+        participations: 500,
+      });
       expect(scanned).toEqual([]);
     }
   });
@@ -181,12 +207,24 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     ['by customer and period', { customerReference: 'customer-11', from, to }],
   ])('for the list of participations %s, of which a part reads hardly more than it returns', async (_, changes) => {
     // The middle of both periods.
-    for (const after of [undefined, { startsAt: new Date('2025-01-04T00:00:00Z'), appointmentId: position.id, participationId: position.id }]) {
-      const { rows, scanned, entries, indexes } = await read('read_participations', { ...scope, ...changes, after, size: 50, rows: 500 });
+    for (const after of [
+      undefined,
+      { startsAt: new Date('2025-01-04T00:00:00Z'), appointmentId: position.id, participationId: position.id },
+    ]) {
+      const { rows, scanned, entries, indexes } = await read('read_participations', {
+        ...scope,
+        ...changes,
+        after,
+        size: 50,
+        rows: 500,
+      });
       expect(scanned).toEqual([]);
       expect(indexes).toContain('customerReference' in changes ? 'participation_by_customer' : 'appointment_by_start');
-      expect(indexes).not.toContain('customerReference' in changes ? 'appointment_by_start' : 'participation_by_customer');
-      // Of each: the entry in the list, the appointment, the row, its customer and messages; and those of the customer, 20 of which the part may list few.
+      expect(indexes).not.toContain(
+        'customerReference' in changes ? 'appointment_by_start' : 'participation_by_customer',
+      );
+      // Of each: the entry in the list, the appointment, the row, its customer and messages; and those of the customer,
+      // 20 of which the part may list few.
       expect(entries).toBeLessThan(10 * rows.length + 100);
     }
   });
@@ -194,7 +232,12 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
   it('for participations that no filter matches, which end a part after a limited number of rows', async () => {
     const withoutAny = { providerId: '00000000-0000-0000-0000-000000000003' };
     for (const changes of [withoutAny, { state: 'CANCELED' }, { changedSince: new Date('2099-01-01T00:00:00Z') }]) {
-      const { rows, scanned, entries } = await read('read_participations', { ...scope, ...changes, size: 50, rows: 500 });
+      const { rows, scanned, entries } = await read('read_participations', {
+        ...scope,
+        ...changes,
+        size: 50,
+        rows: 500,
+      });
       expect(scanned).toEqual([]);
       expect(rows).toMatchObject([{ participation: null, appointmentId: expect.any(String) }]);
       // The appointments, which may have one participation each.
@@ -203,15 +246,32 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
   });
 
   it('for the participations of appointments', async () => {
-    const { rows } = await read('read_appointments', { ...scope, includeArchived: true, size: 50, participations: 500 });
-    const query = selectParticipationsOfAppointments(database.kysely, crmId, rows.map(({ id }) => id as string));
+    const { rows } = await read('read_appointments', {
+      ...scope,
+      includeArchived: true,
+      size: 50,
+      participations: 500,
+    });
+    const query = selectParticipationsOfAppointments(
+      database.kysely,
+      crmId,
+      rows.map(({ id }) => id as string),
+    );
     expect(await scannedTables(query)).toEqual([]);
   });
 
   it('for a part of the list of timeslots, which reads hardly more than it returns', async () => {
-    expect(await scannedTables(selectPageEnd(database.kysely, { ...scope, ...period, resourceReference: 'resource-5' }, position, 500))).toEqual([]);
+    expect(
+      await scannedTables(
+        selectPageEnd(database.kysely, { ...scope, ...period, resourceReference: 'resource-5' }, position, 500),
+      ),
+    ).toEqual([]);
     const list = { ...scope, resourceReference: 'resource-5', rows: 500 };
-    for (const changes of [{ from, to }, { ...period, timeslot: position }, { ...period, timeslot: position, until: { ...position, startsAt: to } }]) {
+    for (const changes of [
+      { from, to },
+      { ...period, timeslot: position },
+      { ...period, timeslot: position, until: { ...position, startsAt: to } },
+    ]) {
       const { rows, scanned, entries } = await read('read_timeslots', { ...list, ...changes });
       expect(scanned).toEqual([]);
       expect(rows.length).toBeGreaterThan(5);
@@ -227,7 +287,10 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     expect(listed).toHaveLength(100);
     const ids = listed.map(({ id }) => id);
     // Each contains all appointments of the resource: more than twice as many as a part may have rows.
-    await database.pool.query("UPDATE timeslot SET starts_at = '2024-01-01Z', ends_at = '2026-01-01Z' WHERE id = ANY($1)", [ids]);
+    await database.pool.query(
+      "UPDATE timeslot SET starts_at = '2024-01-01Z', ends_at = '2026-01-01Z' WHERE id = ANY($1)",
+      [ids],
+    );
     for (const appointment of [undefined, { startsAt: from, id: position.id }]) {
       const { rows, scanned, entries } = await read('read_timeslots', { ...scope, ids, appointment, rows: 500 });
       expect(scanned).toEqual([]);
@@ -242,35 +305,84 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     ['of a provider', {}],
     ['of a provider and product', { productReference: 'product-1' }],
   ])('for the slots %s, of which a part reads no more than its period and a day before it', async (_, filter) => {
-    const { rows, scanned, entries } = await read('read_slots', { ...scope, ...filter, from, to, ignoreNotice: true, rows: 2_000 }, { now: from });
+    const { rows, scanned, entries } = await read(
+      'read_slots',
+      { ...scope, ...filter, from, to, ignoreNotice: true, rows: 2_000 },
+      { now: from },
+    );
     expect(scanned).toEqual([]);
-    expect(rows).toMatchObject([{ from: from.getTime(), to: to.getTime(), isLimited: false, timeslots: expect.arrayContaining([expect.anything()]) }]);
-    // In these eight days there are about 220 appointments of the provider, of which each is read up to three times, with its participations.
+    expect(rows).toMatchObject([
+      {
+        from: from.getTime(),
+        to: to.getTime(),
+        isLimited: false,
+        timeslots: expect.arrayContaining([expect.anything()]),
+      },
+    ]);
+    // In these eight days there are about 220 appointments of the provider, of which each is read up to three times,
+    // with its participations.
     expect(entries).toBeLessThan(2_000);
   });
 
   it.each([
     ['of a provider', {}],
     ['of a resource', { resourceReference: 'full' }],
-  ])('for the slots %s whose timeslots overlap, of which a part reads hardly more than it may have', async (_, filter) => {
-    await fillDay();
-    const { rows, scanned, entries } = await read('read_slots', { ...scope, providerId: full, ...filter, from: '2025-01-01T12:00Z', to, ignoreNotice: true, rows: 500 }, { now: from });
-    expect(scanned).toEqual([]);
-    // None of them is complete at any moment.
-    expect(rows).toMatchObject([{ from: Date.parse('2025-01-01T12:00Z'), isLimited: true, timeslots: expect.objectContaining({ length: 500 }) }]);
-    // Each is found, then read to be written, and once more for its resource.
-    expect(entries).toBeLessThan(4 * 500);
-  });
+  ])(
+    'for the slots %s whose timeslots overlap, of which a part reads hardly more than it may have',
+    async (_, filter) => {
+      await fillDay();
+      const { rows, scanned, entries } = await read(
+        'read_slots',
+        { ...scope, providerId: full, ...filter, from: '2025-01-01T12:00Z', to, ignoreNotice: true, rows: 500 },
+        { now: from },
+      );
+      expect(scanned).toEqual([]);
+      // None of them is complete at any moment.
+      expect(rows).toMatchObject([
+        { from: Date.parse('2025-01-01T12:00Z'), isLimited: true, timeslots: expect.objectContaining({ length: 500 }) },
+      ]);
+      // Each is found, then read to be written, and once more for its resource.
+      expect(entries).toBeLessThan(4 * 500);
+    },
+  );
 
   it('for a booking, which reads no more than the day before it', async () => {
-    const [timeslot] = await database.kysely.selectFrom('timeslot').selectAll().where('crmId', '=', crmId).where('providerId', '=', providerId).where('startsAt', '>', from).orderBy('startsAt').limit(1).execute();
+    const [timeslot] = await database.kysely
+      .selectFrom('timeslot')
+      .selectAll()
+      .where('crmId', '=', crmId)
+      .where('providerId', '=', providerId)
+      .where('startsAt', '>', from)
+      .orderBy('startsAt')
+      .limit(1)
+      .execute();
     const { reference: timeslotReference, startsAt } = timeslot!;
-    const booking = { crmId, providerId, providerVersion: 1, timeslotReference, startsAt, minutes: null, productReference: 'new', newReference: 'new', contentDigest: '', ignoreNotice: true };
-    const participation = { id: '0199d6a5-7c1e-7abc-8def-0123456789ab', reference: 'new', customerReference: null, state: 'RESERVED', takesSeat: true, reservationSeconds: 180, message: null };
+    const booking = {
+      crmId,
+      providerId,
+      providerVersion: 1,
+      timeslotReference,
+      startsAt,
+      minutes: null,
+      productReference: 'new',
+      newReference: 'new',
+      contentDigest: '',
+      ignoreNotice: true,
+    };
+    const participation = {
+      id: '0199d6a5-7c1e-7abc-8def-0123456789ab',
+      reference: 'new',
+      customerReference: null,
+      state: 'RESERVED',
+      takesSeat: true,
+      reservationSeconds: 180,
+      message: null,
+    };
     const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
     const { rows, scanned, entries } = await read('book_slot', { ...booking, ...participation, event }, { now: from });
     expect(scanned).toEqual([]);
-    // An hour of the same resource, on another step of the same timeslot, is occupied by the appointment that the timeslot was made for.
+    // An hour of the same resource, on another step of the same timeslot, is occupied by the appointment that the
+    // timeslot was made for.
     expect(rows).toMatchObject([{ book_slot: { outcome: 'unavailable', reason: 'taken' } }]);
     expect(entries).toBeLessThan(100);
   });
@@ -278,7 +390,9 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
   it('for the appointments of a series, without reading others of the provider', async () => {
     const query = selectTargets(database.kysely, { crmId, providerId, target: { seriesId: 'series-100' } });
     expect(await scannedTables(query)).toEqual([]);
-    expect((await explain(query)).map((node) => node['Index Cond'] ?? '')).toContainEqual(expect.stringContaining('series_id'));
+    expect((await explain(query)).map((node) => node['Index Cond'] ?? '')).toContainEqual(
+      expect.stringContaining('series_id'),
+    );
   });
 
   it('for appointments whose participations are to be anonymised, without reading those that are not due or were anonymised before', async () => {

@@ -51,7 +51,12 @@ async function place(state: State, appointmentReference: string): Promise<string
   return request.reference;
 }
 
-function move(participationReference: string, to: State, options: { sendMails?: boolean; message?: string } = {}, replica: Calendar = calendar) {
+function move(
+  participationReference: string,
+  to: State,
+  options: { sendMails?: boolean; message?: string } = {},
+  replica: Calendar = calendar,
+) {
   return replica.participations.updateParticipation({
     ...owned,
     participationReference,
@@ -73,7 +78,10 @@ describe('moving a participation', () => {
       expect(participation).toMatchObject({ reference, state: ParticipationState[to] });
       expect(participation!.expiresAt === undefined).toBe(to !== 'RESERVED');
     } else {
-      expect(await refusal(move(reference, to))).toMatchObject({ category: expected === unsupported ? 'invalid' : 'conflict', code: expected });
+      expect(await refusal(move(reference, to))).toMatchObject({
+        category: expected === unsupported ? 'invalid' : 'conflict',
+        code: expected,
+      });
     }
 
     expect(await seatsOf(calendar, appointmentReference)).toBe(seats[moved ? to : from]);
@@ -142,7 +150,10 @@ describe('moving a participation', () => {
   it('sends no mail if the caller opts out', async () => {
     const reference = await place('BOOKED', await createAppointment(calendar));
     await move(reference, 'CANCELED', { sendMails: false });
-    expect(await eventsOf(calendar, reference)).toMatchObject([{ notify: true, silent: false }, { notify: false, silent: true }]);
+    expect(await eventsOf(calendar, reference)).toMatchObject([
+      { notify: true, silent: false },
+      { notify: false, silent: true },
+    ]);
   });
 
   it('checks for a free seat from REQUESTED to BOOKED, unless the participation was placed deliberately', async () => {
@@ -154,7 +165,10 @@ describe('moving a participation', () => {
     );
     await calendar.participations.createParticipation(deliberate);
     const booked = await place('BOOKED', appointmentReference);
-    expect(await refusal(move(requested, 'BOOKED'))).toMatchObject({ category: 'conflict', code: 'participation.capacity_exhausted' });
+    expect(await refusal(move(requested, 'BOOKED'))).toMatchObject({
+      category: 'conflict',
+      code: 'participation.capacity_exhausted',
+    });
     await move(deliberate.reference, 'BOOKED');
     expect(await seatsOf(calendar, appointmentReference)).toBe(2);
     await move(booked, 'CANCELED');
@@ -201,23 +215,33 @@ describe('moving a participation', () => {
     const appointmentReference = await createAppointment(calendar, { capacity: 1 });
     const reference = await place('RESERVED', appointmentReference);
     await using later = await calendar.startReplicaAt('180 seconds');
-    for (const to of states) expect((await refusal(move(reference, to, {}, later))).code).toBe('participation.not_found');
+    for (const to of states)
+      expect((await refusal(move(reference, to, {}, later))).code).toBe('participation.not_found');
   });
 
   it('keeps the text of each version', async () => {
     const appointmentReference = await createAppointment(calendar);
-    const request = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED, message: 'first' });
+    const request = newParticipation(
+      { appointmentReference, customerReference },
+      { state: ParticipationState.REQUESTED, message: 'first' },
+    );
     await calendar.participations.createParticipation(request);
     await move(request.reference, 'BOOKED');
     const { participation } = await move(request.reference, 'CANCELED', { message: 'last' });
     expect(participation!.messages).toEqual(['first', 'last']);
     const [{ participationId } = { participationId: '' }] = await eventsOf(calendar, request.reference);
     const notices = await Promise.all(
-      [1, 2, 3].map((version) => calendar.participations.getParticipationNotice({ crmId: 'one', participationId, version })),
+      [1, 2, 3].map((version) =>
+        calendar.participations.getParticipationNotice({ crmId: 'one', participationId, version }),
+      ),
     );
     expect(notices.map((notice) => notice.message)).toEqual(['first', undefined, 'last']);
     expect(notices[0]).toMatchObject({
-      participation: { reference: request.reference, name: `Name of ${customerReference}`, messages: ['first', 'last'] },
+      participation: {
+        reference: request.reference,
+        name: `Name of ${customerReference}`,
+        messages: ['first', 'last'],
+      },
       appointment: { reference: appointmentReference, state: AppointmentState.ACTIVE, participations: [] },
     });
   });

@@ -17,7 +17,10 @@ export async function startNeighbours(natsUrl: TestNats['url'], postgresUrl?: st
   return services;
 }
 
-/** Providers p1 and p2 of CRM one, p1 of CRM two and of two sandboxes, and one in each of some other zones, whose reference is the zone. */
+/**
+ * Providers p1 and p2 of CRM one, p1 of CRM two and of two sandboxes, and one in each of some other zones, whose
+ * reference is the zone.
+ */
 async function setUpProviders(identity: ServiceProcess): Promise<void> {
   await createCrm(identity, { crmId: 'one' }, ['p1', 'p2', ...otherZones]);
   await createCrm(identity, { crmId: 'two' }, ['p1']);
@@ -26,16 +29,36 @@ async function setUpProviders(identity: ServiceProcess): Promise<void> {
 }
 
 /** Creates a CRM with these providers. */
-export async function createCrm({ address, adminAddress }: ServiceProcess, settings: CreateCrmRequest, providers: string[]): Promise<void> {
+export async function createCrm(
+  { address, adminAddress }: ServiceProcess,
+  settings: CreateCrmRequest,
+  providers: string[],
+): Promise<void> {
   using admin = createClient(AdminServiceService, 'identity', adminAddress, longTimeout);
   using identity = createClient(IdentityServiceService, 'identity', address, longTimeout);
   const { crmId } = settings;
   await admin.createCrm(settings);
-  await identity.createUser({ crmId, reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
-  await identity.createAccount({ crmId, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+  await identity.createUser({
+    crmId,
+    reference: 'owner@crm',
+    email: `owner@${crmId}.example`,
+    username: `owner-${crmId}`,
+    lastName: 'Owner',
+  });
+  await identity.createAccount({
+    crmId,
+    account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' },
+  });
   for (const reference of providers) {
     const timeZone = otherZones.find((zone) => zone === reference);
-    await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference, timeZone });
+    await identity.createProvider({
+      crmId,
+      reference,
+      ownerReference: 'owner@crm',
+      accountReference: 'account@crm',
+      name: reference,
+      timeZone,
+    });
   }
 }
 

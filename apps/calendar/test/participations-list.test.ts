@@ -1,4 +1,8 @@
-import { AppointmentState, type ListParticipationsRequest, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentState,
+  type ListParticipationsRequest,
+  ParticipationState,
+} from '@scheduling/contracts/calendar/v1';
 import { readFunction } from '@scheduling/postgres';
 import { patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
@@ -31,8 +35,13 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
-async function listPage(query: Partial<ListParticipationsRequest>, replica: Calendar = calendar): Promise<{ listed: Listed[]; nextCursor: string | undefined }> {
-  const messages = await patiently(() => Array.fromAsync(replica.participations.listParticipations({ ...owned, ...query })));
+async function listPage(
+  query: Partial<ListParticipationsRequest>,
+  replica: Calendar = calendar,
+): Promise<{ listed: Listed[]; nextCursor: string | undefined }> {
+  const messages = await patiently(() =>
+    Array.fromAsync(replica.participations.listParticipations({ ...owned, ...query })),
+  );
   const texts = messages.map(({ json }) => json.toString()).filter((text) => text !== '');
   return { listed: JSON.parse(`[${texts.join(',')}]`) as Listed[], nextCursor: messages.at(-1)!.nextCursor };
 }
@@ -44,7 +53,10 @@ async function list(query: Partial<ListParticipationsRequest> = {}, replica?: Ca
 }
 
 /** Every page but the last is full. */
-async function listPages(query: Partial<ListParticipationsRequest> & { limit: number }, between: () => Promise<unknown> = async () => {}): Promise<string[]> {
+async function listPages(
+  query: Partial<ListParticipationsRequest> & { limit: number },
+  between: () => Promise<unknown> = async () => {},
+): Promise<string[]> {
   const seen: string[] = [];
   for (let cursor: string | undefined; ; await between()) {
     const { listed, nextCursor } = await listPage({ ...query, cursor });
@@ -69,23 +81,43 @@ function freshDay(): Day {
   const at = (hour: number): string => `${day}T${String(hour).padStart(2, '0')}:00`;
   return {
     period: { from: at(0), to: at(23) },
-    appointmentAt: (hour) => createAppointment(calendar, { start: at(hour), end: at(hour + 1), capacity: 100, resourceReference: freshReference('resource') }),
+    appointmentAt: (hour) =>
+      createAppointment(calendar, {
+        start: at(hour),
+        end: at(hour + 1),
+        capacity: 100,
+        resourceReference: freshReference('resource'),
+      }),
   };
 }
 
-async function book(appointmentReference: string, state: ParticipationState = BOOKED, customer = customerReference): Promise<string> {
+async function book(
+  appointmentReference: string,
+  state: ParticipationState = BOOKED,
+  customer = customerReference,
+): Promise<string> {
   const request = newParticipation({ appointmentReference, customerReference: customer }, { state, sendMails: false });
   await patiently(() => calendar.participations.createParticipation(request));
   return request.reference;
 }
 
 async function customerIdOf(reference: string): Promise<string> {
-  const { id } = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', reference).executeTakeFirstOrThrow();
+  const { id } = await calendar.database.kysely
+    .selectFrom('customer')
+    .select('id')
+    .where('reference', '=', reference)
+    .executeTakeFirstOrThrow();
   return id;
 }
 
 function move(participationReference: string, state: ParticipationState) {
-  return calendar.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: false });
+  return calendar.participations.updateParticipation({
+    ...owned,
+    participationReference,
+    state,
+    ignoreCapacity: false,
+    sendMails: false,
+  });
 }
 
 async function databaseNow(): Promise<string> {
@@ -102,7 +134,9 @@ describe('the list of participations', () => {
     }
     const { listed } = await listPage(period);
     expect(listed).toHaveLength(9);
-    const [message] = await Array.fromAsync(calendar.appointments.listAppointments({ ...owned, ...period, includeArchived: true, asJson: true }));
+    const [message] = await Array.fromAsync(
+      calendar.appointments.listAppointments({ ...owned, ...period, includeArchived: true, asJson: true }),
+    );
     const appointments = JSON.parse(`[${message!.json!.toString()}]`) as { start: string; participations: Listed[] }[];
     expect(appointments.map(({ start }) => start.slice(11, 13))).toEqual(['08', '08', '11']);
     expect(listed).toEqual(appointments.flatMap(({ participations }) => participations));
@@ -144,7 +178,10 @@ describe('the list of participations', () => {
     const { period, appointmentAt } = freshDay();
     const appointmentReference = await appointmentAt(9);
     const other = await createCustomer(calendar);
-    const [reserved, booked] = [await book(appointmentReference, RESERVED, other), await book(appointmentReference, BOOKED, other)];
+    const [reserved, booked] = [
+      await book(appointmentReference, RESERVED, other),
+      await book(appointmentReference, BOOKED, other),
+    ];
     await using later = await calendar.startReplicaAt('181 seconds', { RESERVATION_SWEEPER: 'off' });
     for (const query of [period, { customerReference: other }]) {
       expect(await list(query)).toEqual([reserved, booked]);
@@ -156,12 +193,23 @@ describe('the list of participations', () => {
   it('rejects a period that ends before it begins, a cursor that is none, and a state that it does not know', async () => {
     const day = { from: '2097-03-02T00:00', to: '2097-03-01T00:00' };
     const fault = await refusal(list({ ...day, cursor: 'z' }));
-    expect([fault.code, ...fault.errors.map(({ pointer }) => pointer)]).toEqual(['participation.invalid', '/to', '/cursor']);
+    expect([fault.code, ...fault.errors.map(({ pointer }) => pointer)]).toEqual([
+      'participation.invalid',
+      '/to',
+      '/cursor',
+    ]);
     const { nextCursor } = await firstOfTwo();
-    for (const cursor of [`${nextCursor!}x`, `${nextCursor!}.x`, nextCursor!.split('.')[0]!, `.${nextCursor!.split('.')[1]!}`]) {
+    for (const cursor of [
+      `${nextCursor!}x`,
+      `${nextCursor!}.x`,
+      nextCursor!.split('.')[0]!,
+      `.${nextCursor!.split('.')[1]!}`,
+    ]) {
       expect((await refusal(list({ cursor }))).errors).toMatchObject([{ pointer: '/cursor' }]);
     }
-    expect((await refusal(list({ state: 'PARTICIPATION_STATE_OTHER' as ParticipationState }))).errors).toMatchObject([{ pointer: '/state' }]);
+    expect((await refusal(list({ state: 'PARTICIPATION_STATE_OTHER' as ParticipationState }))).errors).toMatchObject([
+      { pointer: '/state' },
+    ]);
   });
 });
 
@@ -194,24 +242,32 @@ describe('changedSince', () => {
     const { period, appointmentAt } = freshDay();
     const reference = await book(await appointmentAt(9));
     const changedSince = await databaseNow();
-    await sql`UPDATE participation SET exempt = true, changed_at = '2020-01-01Z' WHERE reference = ${reference}`.execute(calendar.database.kysely);
+    await sql`UPDATE participation SET exempt = true, changed_at = '2020-01-01Z' WHERE reference = ${reference}`.execute(
+      calendar.database.kysely,
+    );
     expect(await list({ ...period, changedSince })).toEqual([reference]);
   });
 });
 
 describe('the pages of the list', () => {
-  it.each([1, 2, 3, 12, 13])('of %i participations are together the whole list, also if an appointment or a customer has more than one page', async (limit) => {
-    const { period, appointmentAt } = freshDay();
-    const other = await createCustomer(calendar);
-    const appointments = [await appointmentAt(9), await appointmentAt(9), await appointmentAt(12)];
-    const made: string[] = [];
-    for (const appointment of [...appointments, ...appointments]) made.push(await book(appointment), await book(appointment, REQUESTED, other));
-    const all = await list(period);
-    expect(all.toSorted()).toEqual(made.toSorted());
-    expect(await listPages({ ...period, limit })).toEqual(all);
-    expect(await listPages({ customerReference: other, limit })).toEqual(await list({ customerReference: other }));
-    expect(await listPages({ ...period, state: REQUESTED, limit })).toEqual(await list({ ...period, state: REQUESTED }));
-  });
+  it.each([1, 2, 3, 12, 13])(
+    'of %i participations are together the whole list, also if an appointment or a customer has more than one page',
+    async (limit) => {
+      const { period, appointmentAt } = freshDay();
+      const other = await createCustomer(calendar);
+      const appointments = [await appointmentAt(9), await appointmentAt(9), await appointmentAt(12)];
+      const made: string[] = [];
+      for (const appointment of [...appointments, ...appointments])
+        made.push(await book(appointment), await book(appointment, REQUESTED, other));
+      const all = await list(period);
+      expect(all.toSorted()).toEqual(made.toSorted());
+      expect(await listPages({ ...period, limit })).toEqual(all);
+      expect(await listPages({ customerReference: other, limit })).toEqual(await list({ customerReference: other }));
+      expect(await listPages({ ...period, state: REQUESTED, limit })).toEqual(
+        await list({ ...period, state: REQUESTED }),
+      );
+    },
+  );
 
   it('neither repeat nor omit what was there, while participations are added in between', async () => {
     const { period, appointmentAt } = freshDay();
@@ -241,13 +297,25 @@ interface Row {
 
 describe('a part of the list', () => {
   /** All parts, one after the other, each of which may read as many rows. */
-  async function readParts(filter: object, rows: number, size: number): Promise<{ references: string[]; partCount: number }> {
+  async function readParts(
+    filter: object,
+    rows: number,
+    size: number,
+  ): Promise<{ references: string[]; partCount: number }> {
     const { kysely } = calendar.database;
-    const { id: providerId } = await kysely.selectFrom('provider').select('id').where('crmId', '=', 'one').where('reference', '=', 'p1').executeTakeFirstOrThrow();
+    const { id: providerId } = await kysely
+      .selectFrom('provider')
+      .select('id')
+      .where('crmId', '=', 'one')
+      .where('reference', '=', 'p1')
+      .executeTakeFirstOrThrow();
     const references: string[] = [];
     let after: Row | undefined;
     for (let partCount = 1; ; partCount += 1) {
-      const part = await readFunction<Row>(kysely, { name: 'read_participations', request: { crmId: 'one', providerId, ...filter, rows, size, after } });
+      const part = await readFunction<Row>(kysely, {
+        name: 'read_participations',
+        request: { crmId: 'one', providerId, ...filter, rows, size, after },
+      });
       const listed = part.flatMap(({ participation }) => participation ?? []);
       expect(listed.length).toBeLessThanOrEqual(size);
       references.push(...listed.map((json) => (JSON.parse(json) as Listed).reference));
@@ -258,14 +326,35 @@ describe('a part of the list', () => {
 
   it('ends after a limited number of rows and goes on there, whether or not they match, also for a customer who has more', async () => {
     const { period, appointmentAt } = freshDay();
-    const appointments = [await appointmentAt(8), await appointmentAt(9), await appointmentAt(9), await appointmentAt(10), await appointmentAt(11), await appointmentAt(12)];
+    const appointments = [
+      await appointmentAt(8),
+      await appointmentAt(9),
+      await appointmentAt(9),
+      await appointmentAt(10),
+      await appointmentAt(11),
+      await appointmentAt(12),
+    ];
     const made: string[] = [];
-    for (const appointment of [appointments[1]!, appointments[2]!, appointments[2]!, appointments[2]!, appointments[5]!]) made.push(await book(appointment));
+    for (const appointment of [
+      appointments[1]!,
+      appointments[2]!,
+      appointments[2]!,
+      appointments[2]!,
+      appointments[5]!,
+    ])
+      made.push(await book(appointment));
     const all = await list(period);
     expect(all.toSorted()).toEqual(made.toSorted());
     const customerId = await customerIdOf(customerReference);
     const ofOther = await book(appointments[2]!, BOOKED, await createCustomer(calendar));
-    for (const [rows, size] of [[2, 10], [3, 10], [3, 1], [5, 2], [100, 1], [100, 5]] as const) {
+    for (const [rows, size] of [
+      [2, 10],
+      [3, 10],
+      [3, 1],
+      [5, 2],
+      [100, 1],
+      [100, 5],
+    ] as const) {
       for (const filter of [period, { ...period, customerId }]) {
         const { references: listed } = await readParts(filter, rows, size);
         expect(listed.includes(ofOther)).toBe(!('customerId' in filter));
@@ -284,12 +373,17 @@ describe('the list of appointments', () => {
     const [active, cancelled] = [await appointmentAt(9), await appointmentAt(12)];
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: cancelled });
     const listed = async (state: AppointmentState | undefined): Promise<string[]> => {
-      const parts = await Array.fromAsync(calendar.appointments.listAppointments({ ...owned, ...period, includeArchived: true, state }));
+      const parts = await Array.fromAsync(
+        calendar.appointments.listAppointments({ ...owned, ...period, includeArchived: true, state }),
+      );
       return parts.flatMap(({ appointments }) => appointments).map(({ reference }) => reference);
     };
     expect(await listed(undefined)).toEqual([active, cancelled]);
     expect(await listed(AppointmentState.ACTIVE)).toEqual([active]);
     expect(await listed(AppointmentState.CANCELLED)).toEqual([cancelled]);
-    expect(await refusal(listed('APPOINTMENT_STATE_OTHER' as AppointmentState))).toMatchObject({ code: 'appointment.invalid', errors: [{ pointer: '/state' }] });
+    expect(await refusal(listed('APPOINTMENT_STATE_OTHER' as AppointmentState))).toMatchObject({
+      code: 'appointment.invalid',
+      errors: [{ pointer: '/state' }],
+    });
   });
 });

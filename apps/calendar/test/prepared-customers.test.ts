@@ -3,7 +3,14 @@ import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, countWaiting, createAppointment, freshReference, owned, startCalendar } from './calendar-under-test.ts';
+import {
+  type CalendarUnderTest,
+  countWaiting,
+  createAppointment,
+  freshReference,
+  owned,
+  startCalendar,
+} from './calendar-under-test.ts';
 import { createTimeslot, newBooking, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -22,13 +29,16 @@ const newPrepared = (): Prepared => ({ id: randomUUID(), reference: freshReferen
 async function add({ id, reference }: Prepared, db = calendar.database.kysely): Promise<boolean> {
   const prepared = JSON.stringify({ id, userName: 'Ada', email: 'ada@example.com' });
   const { rows } = await sql<{ id: string | null }>`
-    SELECT (add_prepared_customer(${owned.crmId}, ${providerId}, ${reference}, ${prepared}::jsonb)).id AS id`.execute(db);
+    SELECT (add_prepared_customer(${owned.crmId}, ${providerId}, ${reference}, ${prepared}::jsonb)).id AS id`.execute(
+    db,
+  );
   return rows[0]!.id !== null;
 }
 
 const providerId = randomUUID();
 const keyOf = ({ id: customerId }: Prepared) => ({ crmId: owned.crmId, customerId });
-const copyOf = ({ id }: Prepared) => calendar.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirst();
+const copyOf = ({ id }: Prepared) =>
+  calendar.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirst();
 
 describe('a prepared customer', () => {
   it('is booked while nobody has decided otherwise, and then exists', async () => {
@@ -38,7 +48,13 @@ describe('a prepared customer', () => {
     expect(await calendar.copies.getBooked(keyOf(prepared))).toEqual({ booked: true });
     expect(await calendar.copies.excludeCustomer(keyOf(prepared))).toEqual({ booked: true });
     expect(await add(prepared)).toBe(true);
-    expect(await copyOf(prepared)).toMatchObject({ version: 0, reference: prepared.reference, referenceKnown: false, userName: 'Ada', erasedAt: null });
+    expect(await copyOf(prepared)).toMatchObject({
+      version: 0,
+      reference: prepared.reference,
+      referenceKnown: false,
+      userName: 'Ada',
+      erasedAt: null,
+    });
   });
 
   it('is not booked any more once it is excluded, and leaves only its id', async () => {
@@ -46,7 +62,12 @@ describe('a prepared customer', () => {
     expect(await calendar.copies.excludeCustomer(keyOf(prepared))).toEqual({ booked: false });
     expect(await add(prepared)).toBe(false);
     expect(await calendar.copies.excludeCustomer(keyOf(prepared))).toEqual({ booked: false });
-    expect(await copyOf(prepared)).toMatchObject({ reference: null, userName: null, email: null, erasedAt: expect.any(Date) as Date });
+    expect(await copyOf(prepared)).toMatchObject({
+      reference: null,
+      userName: null,
+      email: null,
+      erasedAt: expect.any(Date) as Date,
+    });
   });
 
   it.each([
@@ -75,34 +96,67 @@ describe('a prepared customer', () => {
     const [renamed, confirmed, other] = [newPrepared(), newPrepared(), newPrepared()];
     for (const prepared of [renamed, confirmed, other]) await add(prepared);
     await calendar.copies.forgetReference({ ...keyOf(renamed), version: 2 });
-    await calendar.database.kysely.updateTable('customer').set({ version: 1, referenceKnown: true }).where('id', '=', confirmed.id).execute();
-    expect([await add(renamed), await add(confirmed), await add({ ...other, reference: renamed.reference })]).toEqual([false, false, false]);
+    await calendar.database.kysely
+      .updateTable('customer')
+      .set({ version: 1, referenceKnown: true })
+      .where('id', '=', confirmed.id)
+      .execute();
+    expect([await add(renamed), await add(confirmed), await add({ ...other, reference: renamed.reference })]).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 });
 
 describe('a booking that brings its customer', () => {
-  const person = (customerReference = freshReference('customer')) => ({ customerReference, userName: 'Ada', email: 'ada@example.com', note: 'VIP' });
+  const person = (customerReference = freshReference('customer')) => ({
+    customerReference,
+    userName: 'Ada',
+    email: 'ada@example.com',
+    note: 'VIP',
+  });
   const book = (place: ReturnType<typeof placeIn>, value: ReturnType<typeof person>) =>
-    calendar.bookings.bookSlot(newBooking(place, { state: 'PARTICIPATION_STATE_BOOKED', customer: { $case: 'newCustomer', value } }));
+    calendar.bookings.bookSlot(
+      newBooking(place, { state: 'PARTICIPATION_STATE_BOOKED', customer: { $case: 'newCustomer', value } }),
+    );
   const getCustomer = async (customerReference: string): Promise<Customer> =>
-    (await calendar.customers.getCustomer({ crmId: owned.crmId, key: { $case: 'reference', value: { ...owned, customerReference } } })).customer!;
+    (
+      await calendar.customers.getCustomer({
+        crmId: owned.crmId,
+        key: { $case: 'reference', value: { ...owned, customerReference } },
+      })
+    ).customer!;
 
   it('has it exist with all of its content, and knows it', async () => {
     const ada = person();
     await book(placeIn(await createTimeslot(calendar), '10:00'), ada);
     const customer = await getCustomer(ada.customerReference);
     expect(customer).toMatchObject({ ...ada, version: 1 });
-    await eventually(async () => expect(await copyOf({ id: customer.id, reference: '' })).toMatchObject({ version: 1, referenceKnown: true, userName: 'Ada' }));
+    await eventually(async () =>
+      expect(await copyOf({ id: customer.id, reference: '' })).toMatchObject({
+        version: 1,
+        referenceKnown: true,
+        userName: 'Ada',
+      }),
+    );
   });
 
   it('is made for one of several who bring the same one, who exists then', async () => {
     for (let round = 0; round < 5; round += 1) {
       const ada = person();
-      const place = { $case: 'appointmentReference' as const, value: await createAppointment(calendar, { acceptBookings: true }) };
+      const place = {
+        $case: 'appointmentReference' as const,
+        value: await createAppointment(calendar, { acceptBookings: true }),
+      };
       const answers = await Promise.allSettled(Array.from({ length: 6 }, () => book(place, ada)));
       expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       expect(await getCustomer(ada.customerReference)).toMatchObject({ ...ada, version: 1 });
-      const copies = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', ada.customerReference).execute();
+      const copies = await calendar.database.kysely
+        .selectFrom('customer')
+        .select('id')
+        .where('reference', '=', ada.customerReference)
+        .execute();
       expect(copies).toHaveLength(1);
     }
   });

@@ -15,13 +15,16 @@ beforeAll(async () => {
 });
 afterAll(() => database?.[Symbol.asyncDispose]());
 
-const copyOf = (id: string, version: number) => Provider.fromPartial({ id, reference: `provider-${id}`, timeZone: 'Europe/Berlin', version });
+const copyOf = (id: string, version: number) =>
+  Provider.fromPartial({ id, reference: `provider-${id}`, timeZone: 'Europe/Berlin', version });
 const stored = (id: string) => database.kysely.selectFrom('provider').select('version').where('id', '=', id).execute();
 
 it('a provider that arrives in concurrent requests and events is stored once, in its newest version', async () => {
   for (let round = 0; round < 50; round += 1) {
     const id = randomUUID();
-    await Promise.all([1, 2, 1, 2, 2, 1, 1, 2].map((version) => storeProvider(database.kysely, 'crm', copyOf(id, version))));
+    await Promise.all(
+      [1, 2, 1, 2, 2, 1, 1, 2].map((version) => storeProvider(database.kysely, 'crm', copyOf(id, version))),
+    );
     expect(await stored(id)).toEqual([{ version: 2 }]);
   }
 });

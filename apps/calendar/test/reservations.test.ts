@@ -31,12 +31,20 @@ async function reserve(appointmentReference: string) {
 }
 
 function update(replica: Calendar, participationReference: string, state: ParticipationState) {
-  return replica.participations.updateParticipation({ ...owned, participationReference, state, ignoreCapacity: false, sendMails: true });
+  return replica.participations.updateParticipation({
+    ...owned,
+    participationReference,
+    state,
+    ignoreCapacity: false,
+    sendMails: true,
+  });
 }
 
 async function shown(replica: Calendar, appointmentReference: string): Promise<Appointment> {
   const parts = await Array.fromAsync(replica.appointments.listAppointments({ ...owned, includeArchived: true }));
-  return parts.flatMap((part) => part.appointments).find((appointment) => appointment.reference === appointmentReference)!;
+  return parts
+    .flatMap((part) => part.appointments)
+    .find((appointment) => appointment.reference === appointmentReference)!;
 }
 
 /** A replica whose clock is `offset` ahead of the others. */
@@ -57,15 +65,25 @@ describe('a reservation', () => {
     await using early = await replicaAt('165 seconds');
     await using late = await replicaAt('181 seconds');
     const appointmentReference = await createAppointment(calendar, { capacity: 3 });
-    const [first, second, third] = [await reserve(appointmentReference), await reserve(appointmentReference), await reserve(appointmentReference)];
+    const [first, second, third] = [
+      await reserve(appointmentReference),
+      await reserve(appointmentReference),
+      await reserve(appointmentReference),
+    ];
     const booking = newParticipation({ appointmentReference, customerReference });
 
-    expect((await refusal(early.participations.createParticipation(booking))).code).toBe('participation.capacity_exhausted');
+    expect((await refusal(early.participations.createParticipation(booking))).code).toBe(
+      'participation.capacity_exhausted',
+    );
     expect((await shown(early, appointmentReference)).participations).toHaveLength(3);
     await update(early, first.request.reference, ParticipationState.BOOKED);
 
-    expect((await shown(late, appointmentReference)).participations.map(({ reference }) => reference)).toEqual([first.request.reference]);
-    expect((await refusal(update(late, second.request.reference, ParticipationState.BOOKED))).code).toBe('participation.not_found');
+    expect((await shown(late, appointmentReference)).participations.map(({ reference }) => reference)).toEqual([
+      first.request.reference,
+    ]);
+    expect((await refusal(update(late, second.request.reference, ParticipationState.BOOKED))).code).toBe(
+      'participation.not_found',
+    );
     expect(await late.participations.createParticipation(booking)).toMatchObject({ created: true });
     expect(await seatsOf(calendar, appointmentReference)).toBe(2);
     // Its reference is free again.
@@ -74,22 +92,39 @@ describe('a reservation', () => {
   });
 
   it('that has expired frees its reference for another appointment and for an embedded participation', async () => {
-    const [first, second] = [await reserve(await createAppointment(calendar)), await reserve(await createAppointment(calendar))];
+    const [first, second] = [
+      await reserve(await createAppointment(calendar)),
+      await reserve(await createAppointment(calendar)),
+    ];
     await using late = await replicaAt('181 seconds');
     const elsewhere = await createAppointment(calendar);
-    expect(await late.participations.createParticipation({ ...first.request, appointmentReference: elsewhere })).toMatchObject({ created: true });
+    expect(
+      await late.participations.createParticipation({ ...first.request, appointmentReference: elsewhere }),
+    ).toMatchObject({ created: true });
     expect(await seatsOf(calendar, first.request.appointmentReference)).toBe(0);
-    const embedded = { reference: second.request.reference, name: 'Name', email: 'a@example.com', state: ParticipationState.BOOKED };
+    const embedded = {
+      reference: second.request.reference,
+      name: 'Name',
+      email: 'a@example.com',
+      state: ParticipationState.BOOKED,
+    };
     const third = await createAppointment(late, { participations: [embedded] });
-    expect((await shown(late, third)).participations).toMatchObject([{ reference: second.request.reference, state: ParticipationState.BOOKED }]);
+    expect((await shown(late, third)).participations).toMatchObject([
+      { reference: second.request.reference, state: ParticipationState.BOOKED },
+    ]);
   });
 
   it('frees its seat for a waiting request when it expires', async () => {
     const appointmentReference = await createAppointment(calendar);
-    const waiting = newParticipation({ appointmentReference, customerReference }, { state: ParticipationState.REQUESTED });
+    const waiting = newParticipation(
+      { appointmentReference, customerReference },
+      { state: ParticipationState.REQUESTED },
+    );
     await calendar.participations.createParticipation(waiting);
     await reserve(appointmentReference);
-    expect((await refusal(update(calendar, waiting.reference, ParticipationState.BOOKED))).code).toBe('participation.capacity_exhausted');
+    expect((await refusal(update(calendar, waiting.reference, ParticipationState.BOOKED))).code).toBe(
+      'participation.capacity_exhausted',
+    );
     await using late = await replicaAt('181 seconds');
     await update(late, waiting.reference, ParticipationState.BOOKED);
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
@@ -99,14 +134,19 @@ describe('a reservation', () => {
     const appointmentReference = await createAppointment(calendar);
     await reserve(appointmentReference);
     await using late = await replicaAt('181 seconds');
-    const changes = calendar.database.kysely.selectFrom('outbox').select('id').where('subject', '=', events.participationChanged.subject);
+    const changes = calendar.database.kysely
+      .selectFrom('outbox')
+      .select('id')
+      .where('subject', '=', events.participationChanged.subject);
     const before = (await changes.execute()).length;
     await late.appointments.cancelAppointment({ ...owned, appointmentReference });
     expect(await changes.execute()).toHaveLength(before);
   });
 
   it('is removed from the table within 5 s of expiry, with several replicas', async () => {
-    const appointments = await Promise.all(Array.from({ length: 20 }, () => createAppointment(calendar, { capacity: 5 })));
+    const appointments = await Promise.all(
+      Array.from({ length: 20 }, () => createAppointment(calendar, { capacity: 5 })),
+    );
     await allEnded(appointments.flatMap((reference) => [reserve(reference), reserve(reference)]));
     await using _first = await replicaAt('180 seconds', { RESERVATION_SWEEPER: 'on' });
     await using _second = await replicaAt('180 seconds', { RESERVATION_SWEEPER: 'on' });
@@ -124,6 +164,9 @@ describe('a reservation', () => {
     const { participation } = await reserve(appointmentReference);
     await using _replica = await replicaAt('172 seconds', { RESERVATION_SWEEPER: 'on' });
     const endsInMs = Math.max(0, participation.expiresAt!.getTime() - 172_000 - Date.now());
-    await vi.waitFor(async () => expect(await seatsOf(calendar, appointmentReference)).toBe(0), { timeout: endsInMs + 5_000, interval: 100 });
+    await vi.waitFor(async () => expect(await seatsOf(calendar, appointmentReference)).toBe(0), {
+      timeout: endsInMs + 5_000,
+      interval: 100,
+    });
   });
 });

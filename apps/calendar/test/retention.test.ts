@@ -25,7 +25,12 @@ let calendar: CalendarUnderTest;
 beforeAll(async () => {
   const nats = stack.use(await startTestNats());
   neighbours = stack.use(await startNeighbours(nats.url));
-  calendar = stack.use(await startCalendarBeside({ identity: neighbours.identity.address, customer: neighbours.customer.address }, nats.url('calendar')));
+  calendar = stack.use(
+    await startCalendarBeside(
+      { identity: neighbours.identity.address, customer: neighbours.customer.address },
+      nats.url('calendar'),
+    ),
+  );
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 
@@ -34,7 +39,10 @@ const day = 24 * 60 * 60;
 const end = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 6 * 60 * 60 * 1_000);
 const tenMinutesLater = new Date(end.getTime() + 600_000);
 
-/** A replica whose clock shows this many days after the end, or little more. It does what is due as soon as it has started. */
+/**
+ * A replica whose clock shows this many days after the end, or little more. It does what is due as soon as it has
+ * started.
+ */
 function startDaysLater(days: number, settings: Record<string, string> = {}) {
   const seconds = Math.ceil((end.getTime() - Date.now()) / 1_000) + days * day;
   return calendar.startReplicaAt(`${seconds} seconds`, settings);
@@ -89,11 +97,21 @@ async function participationsOf(owner: Owner, appointmentReference: string): Pro
 }
 
 const anonymousReference = expect.stringMatching(/^anonymous-/) as string;
-const anonymous = { reference: anonymousReference, customerReference: null, name: '', email: null, mobile: null, note: null, messages: null };
+const anonymous = {
+  reference: anonymousReference,
+  customerReference: null,
+  name: '',
+  email: null,
+  mobile: null,
+  note: null,
+  messages: null,
+};
 
 async function isAnonymous(owner: Owner, appointmentReference: string): Promise<boolean> {
   const participations = await participationsOf(owner, appointmentReference);
-  return participations.every(({ name, reference, messages }) => name === '' && reference.startsWith('anonymous-') && messages === null);
+  return participations.every(
+    ({ name, reference, messages }) => name === '' && reference.startsWith('anonymous-') && messages === null,
+  );
 }
 
 /** Waits until an appointment has been anonymised. What the same run did, or did not, can be checked afterwards. */
@@ -114,8 +132,13 @@ describe('the retention period of a CRM', () => {
       { ...anonymous, state: 'BOOKED' },
       { ...anonymous, state: 'BOOKED' },
     ]);
-    expect(await participationsOf(owner, later)).toMatchObject([{ name: 'Canary', email: 'canary@example.com', note: 'Canary' }]);
-    expect(await participationsOf(never, kept)).toMatchObject([{ name: 'Canary' }, { email: 'person@example.com', messages: ['Canary'] }]);
+    expect(await participationsOf(owner, later)).toMatchObject([
+      { name: 'Canary', email: 'canary@example.com', note: 'Canary' },
+    ]);
+    expect(await participationsOf(never, kept)).toMatchObject([
+      { name: 'Canary' },
+      { email: 'person@example.com', messages: ['Canary'] },
+    ]);
   });
 
   it('applies if it is lower than the one for all CRMs, which applies otherwise', async () => {
@@ -123,7 +146,8 @@ describe('the retention period of a CRM', () => {
     const all = [lower, higher, none];
     const due = await Promise.all(all.map((owner) => create(owner)));
     const later = await Promise.all(all.map((owner) => create(owner, tenMinutesLater)));
-    const states = (references: string[]) => Promise.all(all.map((owner, index) => isAnonymous(owner, references[index]!)));
+    const states = (references: string[]) =>
+      Promise.all(all.map((owner, index) => isAnonymous(owner, references[index]!)));
     {
       await using _ = await startDaysLater(10, { ANONYMISE_AFTER_DAYS: '20' });
       await waitForRun(lower, due[0]!);
@@ -157,7 +181,9 @@ describe('the retention period of a CRM', () => {
     const samples = { rpc_method: 'ListRetentionPeriods', rpc_status: 'DEADLINE_EXCEEDED' };
     const replica = await whilePaused([neighbours.identity.pid], async () => {
       const started = await startDaysLater(1);
-      await eventually(async () => expect(sumSamples(await started.scrape(), 'rpc_client_duration_seconds_count', samples)).toBeGreaterThan(0));
+      await eventually(async () =>
+        expect(sumSamples(await started.scrape(), 'rpc_client_duration_seconds_count', samples)).toBeGreaterThan(0),
+      );
       return started;
     });
     await using _ = replica;
@@ -176,10 +202,18 @@ describe('anonymisation', () => {
     await using _ = await startDaysLater(1);
     await waitForRun(owner, request.reference);
     const { kysely } = calendar.database;
-    expect(await kysely.selectFrom('idempotencyKey').selectAll().where('crmId', '=', owner.crmId).execute()).toEqual([]);
-    expect(await kysely.selectFrom('appointment').select('contentDigest').where('crmId', '=', owner.crmId).execute()).toEqual([{ contentDigest: Buffer.alloc(0) }]);
-    expect(await kysely.selectFrom('appointment').select('taken').where('crmId', '=', owner.crmId).execute()).toEqual([{ taken: 2 }]);
-    expect(await refusal(calendar.appointments.createAppointment(request))).toMatchObject({ code: 'appointment.reference_taken' });
+    expect(await kysely.selectFrom('idempotencyKey').selectAll().where('crmId', '=', owner.crmId).execute()).toEqual(
+      [],
+    );
+    expect(
+      await kysely.selectFrom('appointment').select('contentDigest').where('crmId', '=', owner.crmId).execute(),
+    ).toEqual([{ contentDigest: Buffer.alloc(0) }]);
+    expect(await kysely.selectFrom('appointment').select('taken').where('crmId', '=', owner.crmId).execute()).toEqual([
+      { taken: 2 },
+    ]);
+    expect(await refusal(calendar.appointments.createAppointment(request))).toMatchObject({
+      code: 'appointment.reference_taken',
+    });
   });
 
   it('includes what is written to an appointment after it was anonymised', async () => {
@@ -194,9 +228,21 @@ describe('anonymisation', () => {
     await book(owner, requested, REQUESTED);
     const participationReference = await book(owner, await create(owner, tenMinutesLater));
     const place = { $case: 'appointmentReference' as const, value: joined };
-    await calendar.bookings.changeBooking({ ...owner, participationReference, place, ignoreNotice: true, sendMails: true });
+    await calendar.bookings.changeBooking({
+      ...owner,
+      participationReference,
+      place,
+      ignoreNotice: true,
+      sendMails: true,
+    });
     const [participation] = await participationsOf(owner, cancelled);
-    const move = { participationReference: participation!.reference, state: CANCELED, message: 'Canary', ignoreCapacity: false, sendMails: true };
+    const move = {
+      participationReference: participation!.reference,
+      state: CANCELED,
+      message: 'Canary',
+      ignoreCapacity: false,
+      sendMails: true,
+    };
     await calendar.participations.updateParticipation({ ...owner, ...move });
     for (const reference of all) expect(await isAnonymous(owner, reference)).toBe(false);
     await using _ = await startDaysLater(1);
@@ -211,7 +257,13 @@ describe('anonymisation', () => {
     await Promise.all([1, 2, 3].map(async () => replicas.use(await startDaysLater(1))));
     for (const reference of references) await waitForRun(owner, reference);
     const { kysely } = calendar.database;
-    const unmarked = () => kysely.selectFrom('appointment').select('reference').where('crmId', '=', owner.crmId).where('anonymised', '=', false).execute();
+    const unmarked = () =>
+      kysely
+        .selectFrom('appointment')
+        .select('reference')
+        .where('crmId', '=', owner.crmId)
+        .where('anonymised', '=', false)
+        .execute();
     await eventually(async () => expect(await unmarked()).toEqual([]));
   });
 });

@@ -30,7 +30,8 @@ beforeEach(async () => {
   await setAhead(0);
 });
 
-const setClock = async (now: Date | undefined, { crmId } = sandbox) => (await calendar.clocks.setSandboxClock({ crmId, now })).clock!;
+const setClock = async (now: Date | undefined, { crmId } = sandbox) =>
+  (await calendar.clocks.setSandboxClock({ crmId, now })).clock!;
 const setAhead = (ms: number, owner = sandbox) => setClock(new Date(Date.now() + ms), owner);
 
 /** On a full minute, this long after the real present. */
@@ -41,13 +42,24 @@ async function reserve(owner: typeof sandbox) {
   const customerReference = await createCustomer(calendar, owner);
   const request = newParticipation({ appointmentReference, customerReference }, { ...owner, state: RESERVED });
   const { participation } = await calendar.participations.createParticipation(request);
-  return { ...owner, appointmentReference, customerReference, participationReference: request.reference, expiresAt: participation!.expiresAt! };
+  return {
+    ...owner,
+    appointmentReference,
+    customerReference,
+    participationReference: request.reference,
+    expiresAt: participation!.expiresAt!,
+  };
 }
 
 type Reservation = Awaited<ReturnType<typeof reserve>>;
 
 const confirm = (reservation: Reservation) =>
-  calendar.participations.updateParticipation({ ...reservation, state: BOOKED, ignoreCapacity: false, sendMails: false });
+  calendar.participations.updateParticipation({
+    ...reservation,
+    state: BOOKED,
+    ignoreCapacity: false,
+    sendMails: false,
+  });
 
 const isStored = async ({ crmId, participationReference }: Reservation): Promise<boolean> => {
   const row = await calendar.database.kysely
@@ -80,7 +92,10 @@ describe('the clock of a sandbox', () => {
   it('is at most 10 years from the real time', async () => {
     for (const year of [2000, 2099]) {
       const refused = await refusal(setClock(new Date(Date.UTC(year, 0, 1))));
-      expect(refused).toMatchObject({ code: 'sandbox.invalid', errors: [{ pointer: '/now', detail: 'must be at most 10 years from the real time' }] });
+      expect(refused).toMatchObject({
+        code: 'sandbox.invalid',
+        errors: [{ pointer: '/now', detail: 'must be at most 10 years from the real time' }],
+      });
     }
   });
 
@@ -88,20 +103,31 @@ describe('the clock of a sandbox', () => {
     expect((await refusal(setClock(new Date(), owned))).code).toBe('sandbox.not_found');
     expect((await refusal(calendar.clocks.getSandboxClock({ crmId: 'one' }))).code).toBe('sandbox.not_found');
     expect((await refusal(calendar.clocks.getSandboxClock({ crmId: 'unknown' }))).code).toBe('crm.not_found');
-    expect(await calendar.database.kysely.selectFrom('sandboxClock').select('crmId').where('crmId', '=', 'one').execute()).toEqual([]);
+    expect(
+      await calendar.database.kysely.selectFrom('sandboxClock').select('crmId').where('crmId', '=', 'one').execute(),
+    ).toEqual([]);
   });
 });
 
 describe('a reservation of a sandbox', () => {
   it('expires when its clock is set forward, is removed with its event, and no other CRM loses one', async () => {
     const [reservation, other, real] = [await reserve(sandbox), await reserve(otherSandbox), await reserve(owned)];
-    const removed = calendar.database.kysely.selectFrom('participation').select('id').where('reference', '=', reservation.participationReference);
+    const removed = calendar.database.kysely
+      .selectFrom('participation')
+      .select('id')
+      .where('reference', '=', reservation.participationReference);
     const { id } = await removed.executeTakeFirstOrThrow();
     await setAhead(4 * minute);
     expect((await refusal(confirm(reservation))).code).toBe('participation.not_found');
     await vi.waitFor(async () => expect(await isStored(reservation)).toBe(false), { timeout: 5_000, interval: 50 });
-    const recorded = await calendar.database.kysely.selectFrom('outbox').select('payload').where('type', '=', events.participationChanged.type).execute();
-    const changes = recorded.map(({ payload }) => ParticipationChanged.decode(payload)).filter(({ participationId }) => participationId === id);
+    const recorded = await calendar.database.kysely
+      .selectFrom('outbox')
+      .select('payload')
+      .where('type', '=', events.participationChanged.type)
+      .execute();
+    const changes = recorded
+      .map(({ payload }) => ParticipationChanged.decode(payload))
+      .filter(({ participationId }) => participationId === id);
     expect(changes.map(({ cause }) => cause)).toContain(ParticipationChangeCause.REMOVED);
     await confirm(other);
     await confirm(real);
@@ -133,11 +159,17 @@ describe('a reservation of a sandbox', () => {
 describe('by the clock of a sandbox', () => {
   it('slots are listed and booked, and a timeslot begins that names no start', async () => {
     const start = inFuture(2 * day);
-    const timeslot = newTimeslot({ start: start.toISOString(), end: new Date(start.getTime() + 60 * minute).toISOString() });
+    const timeslot = newTimeslot({
+      start: start.toISOString(),
+      end: new Date(start.getTime() + 60 * minute).toISOString(),
+    });
     await calendar.timeslots.createTimeslots({ ...sandbox, timeslots: [timeslot] });
     const own = { ...sandbox, resourceReference: timeslot.resourceReference, from: undefined, to: undefined };
     const book = () => {
-      const place = { $case: 'timeslot' as const, value: { timeslotReference: timeslot.reference, start: start.toISOString(), productReference: 'product@test' } };
+      const place = {
+        $case: 'timeslot' as const,
+        value: { timeslotReference: timeslot.reference, start: start.toISOString(), productReference: 'product@test' },
+      };
       return calendar.bookings.bookSlot(newBooking(place, sandbox));
     };
     expect(await listSlots(calendar, own)).toHaveLength(2);
@@ -145,7 +177,10 @@ describe('by the clock of a sandbox', () => {
     expect(await listSlots(calendar, own)).toHaveLength(1);
     expect((await refusal(book())).reason).toBe('too_soon');
 
-    const { timeslots } = await calendar.timeslots.createTimeslots({ ...sandbox, timeslots: [newTimeslot({ start: undefined, end: new Date(start.getTime() + 31 * minute).toISOString() })] });
+    const { timeslots } = await calendar.timeslots.createTimeslots({
+      ...sandbox,
+      timeslots: [newTimeslot({ start: undefined, end: new Date(start.getTime() + 31 * minute).toISOString() })],
+    });
     expect(timeslots[0]!.start!.getTime()).toBe(start.getTime() + minute);
 
     await setAhead(0);
@@ -153,13 +188,21 @@ describe('by the clock of a sandbox', () => {
   });
 
   it('an appointment is archived', async () => {
-    const appointmentReference = await createAppointment(calendar, { ...sandbox, start: '2027-06-01T10:00', end: '2027-06-01T11:00' });
-    const isArchived = async () => JSON.parse((await calendar.appointments.getAppointment({ ...sandbox, appointmentReference })).json.toString()).archived;
+    const appointmentReference = await createAppointment(calendar, {
+      ...sandbox,
+      start: '2027-06-01T10:00',
+      end: '2027-06-01T11:00',
+    });
+    const isArchived = async () =>
+      JSON.parse((await calendar.appointments.getAppointment({ ...sandbox, appointmentReference })).json.toString())
+        .archived;
     await setClock(new Date('2028-05-30T12:00:00Z'));
     expect(await isArchived()).toBe(false);
     await setClock(new Date('2028-06-01T12:00:00Z'));
     expect(await isArchived()).toBe(true);
-    const listed = (await Array.fromAsync(calendar.appointments.listAppointments({ ...sandbox, includeArchived: false }))).flatMap((part) => part.appointments);
+    const listed = (
+      await Array.fromAsync(calendar.appointments.listAppointments({ ...sandbox, includeArchived: false }))
+    ).flatMap((part) => part.appointments);
     expect(listed.map(({ reference }) => reference)).not.toContain(appointmentReference);
   });
 
@@ -168,19 +211,35 @@ describe('by the clock of a sandbox', () => {
     const period = { start: start.toISOString(), end: new Date(start.getTime() + 60 * minute).toISOString() };
     const appointmentReference = await createAppointment(calendar, { ...sandbox, ...period });
     const customerReference = await createCustomer(calendar, sandbox);
-    await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }, sandbox));
-    const { id: customerId } = await calendar.database.kysely.selectFrom('customer').select('id').where('reference', '=', customerReference).executeTakeFirstOrThrow();
-    const remove = () => calendar.removals.removeCustomer({ crmId: 'sandbox', customerId, ignoreFutureAppointments: false });
+    await calendar.participations.createParticipation(
+      newParticipation({ appointmentReference, customerReference }, sandbox),
+    );
+    const { id: customerId } = await calendar.database.kysely
+      .selectFrom('customer')
+      .select('id')
+      .where('reference', '=', customerReference)
+      .executeTakeFirstOrThrow();
+    const remove = () =>
+      calendar.removals.removeCustomer({ crmId: 'sandbox', customerId, ignoreFutureAppointments: false });
     expect((await refusal(remove())).code).toBe('customer.has_future_appointments');
     await setClock(new Date(start.getTime() + 2 * day));
     expect((await remove()).removed).toEqual([]);
   });
 
   it('participations are anonymised', async () => {
-    const [reference, canary] = [freshReference('embedded'), { name: 'Canary', email: 'canary@example.com', state: BOOKED }];
+    const [reference, canary] = [
+      freshReference('embedded'),
+      { name: 'Canary', email: 'canary@example.com', state: BOOKED },
+    ];
     const participations = [{ ...canary, reference }];
-    const appointmentReference = await createAppointment(calendar, { ...sandbox, start: '2027-06-01T10:00', end: '2027-06-01T11:00', participations });
-    const isKept = async () => (await calendar.appointments.getAppointment({ ...sandbox, appointmentReference })).json.includes('Canary');
+    const appointmentReference = await createAppointment(calendar, {
+      ...sandbox,
+      start: '2027-06-01T10:00',
+      end: '2027-06-01T11:00',
+      participations,
+    });
+    const isKept = async () =>
+      (await calendar.appointments.getAppointment({ ...sandbox, appointmentReference })).json.includes('Canary');
     await setClock(new Date('2027-06-12T00:00:00Z'));
     await using _early = await calendar.startReplica({ ANONYMISE_AFTER_DAYS: '11' });
     await using _late = await calendar.startReplica({ ANONYMISE_AFTER_DAYS: '10' });

@@ -33,7 +33,9 @@ async function startsOf(overrides: Partial<CreateSeriesRequest>): Promise<string
 }
 
 async function listed(productReference: string) {
-  const parts = await Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: true, productReference }));
+  const parts = await Array.fromAsync(
+    calendar.appointments.listAppointments({ ...owned, includeArchived: true, productReference }),
+  );
   return parts.flatMap((part) => part.appointments);
 }
 
@@ -48,17 +50,21 @@ describe('a series', () => {
       '2026-03-29T08:00',
     ]);
     const [first] = appointments;
-    expect(first).toMatchObject({ seriesId, capacity: 3, acceptBookings: true, description: 'Course', participations: [] });
+    expect(first).toMatchObject({
+      seriesId,
+      capacity: 3,
+      acceptBookings: true,
+      description: 'Course',
+      participations: [],
+    });
     expect(new Set(appointments.map((appointment) => appointment.reference)).size).toBe(4);
     expect(await listed(request.productReference)).toEqual(appointments);
   });
 
   it('of a single day needs no weekdays', async () => {
-    expect(await startsOf({ spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:59', raster: 30, weekdays: [] })).toEqual([
-      '2026-06-01T07:00',
-      '2026-06-01T07:30',
-      '2026-06-01T08:00',
-    ]);
+    expect(
+      await startsOf({ spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:59', raster: 30, weekdays: [] }),
+    ).toEqual(['2026-06-01T07:00', '2026-06-01T07:30', '2026-06-01T08:00']);
   });
 
   it('of a single day may reach midnight', async () => {
@@ -71,15 +77,28 @@ describe('a series', () => {
   });
 
   it('may consist of nights, of which each belongs to its evening', async () => {
-    expect(await startsOf({ spanFrom: '2027-06-14T22:00', spanTo: '2027-06-15T02:00', raster: 120, weekdays: [] })).toEqual(['2027-06-14T20:00', '2027-06-14T22:00']);
+    expect(
+      await startsOf({ spanFrom: '2027-06-14T22:00', spanTo: '2027-06-15T02:00', raster: 120, weekdays: [] }),
+    ).toEqual(['2027-06-14T20:00', '2027-06-14T22:00']);
     const window = { windowFrom: '2020-01-01T22:00', windowTo: '2020-01-01T02:00' };
     // From Monday to Friday: the nights of Tuesday and Thursday.
-    expect(await startsOf({ ...window, spanFrom: '2027-06-14T00:00', spanTo: '2027-06-19T00:00', raster: 240, weekdays: [2, 4] })).toEqual(['2027-06-15T20:00', '2027-06-17T20:00']);
+    expect(
+      await startsOf({
+        ...window,
+        spanFrom: '2027-06-14T00:00',
+        spanTo: '2027-06-19T00:00',
+        raster: 240,
+        weekdays: [2, 4],
+      }),
+    ).toEqual(['2027-06-15T20:00', '2027-06-17T20:00']);
   });
 
   it('takes the daily window from the top level, whatever its day', async () => {
     const window = { windowFrom: '2020-01-01T18:00', windowTo: '2020-01-01T19:00' };
-    expect(await startsOf({ ...window, weekdays: [1, 2], spanTo: '2026-03-31T20:00' })).toEqual(['2026-03-30T16:00', '2026-03-31T16:00']);
+    expect(await startsOf({ ...window, weekdays: [1, 2], spanTo: '2026-03-31T20:00' })).toEqual([
+      '2026-03-30T16:00',
+      '2026-03-31T16:00',
+    ]);
     const inGap = { windowFrom: '2026-03-29T02:30', windowTo: '2026-03-29T03:30' };
     expect(await startsOf({ ...inGap, weekdays: [1], spanTo: '2026-03-31T20:00' })).toEqual(['2026-03-30T00:30']);
   });
@@ -90,7 +109,9 @@ describe('a series', () => {
     ['America/Santiago', '2026-06-01T13:00'],
     ['Pacific/Apia', '2026-05-31T20:00'],
   ])('is in the zone of its provider: %s', async (providerReference, start) => {
-    expect(await startsOf({ providerReference, spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:00', weekdays: [] })).toEqual([start]);
+    expect(
+      await startsOf({ providerReference, spanFrom: '2026-06-01T09:00', spanTo: '2026-06-01T10:00', weekdays: [] }),
+    ).toEqual([start]);
   });
 
   it('spans a leap day and the end of a year', async () => {
@@ -101,11 +122,17 @@ describe('a series', () => {
   });
 
   it('reports every invalid field', async () => {
-    const ask = (overrides: Partial<CreateSeriesRequest>) => refusal(calendar.appointments.createSeries(newSeries(overrides)));
-    const pointers = async (overrides: Partial<CreateSeriesRequest>) => (await ask(overrides)).errors.map((error) => error.pointer);
+    const ask = (overrides: Partial<CreateSeriesRequest>) =>
+      refusal(calendar.appointments.createSeries(newSeries(overrides)));
+    const pointers = async (overrides: Partial<CreateSeriesRequest>) =>
+      (await ask(overrides)).errors.map((error) => error.pointer);
     expect(await pointers({ weekdays: [] })).toEqual(['/series_data/weekdays']);
     expect(await pointers({ spanTo: '2026-03-27T09:00' })).toEqual(['/series_data/to']);
-    expect(await ask({ raster: 121 })).toMatchObject({ category: 'invalid', code: 'series.empty', errors: [{ pointer: '/series_data' }] });
+    expect(await ask({ raster: 121 })).toMatchObject({
+      category: 'invalid',
+      code: 'series.empty',
+      errors: [{ pointer: '/series_data' }],
+    });
   });
 
   it('has at most 1000 appointments; a longer one creates none', async () => {
@@ -124,7 +151,9 @@ describe('a series', () => {
     const { seriesId, appointments } = await calendar.appointments.createSeries(request);
     expect(appointments).toHaveLength(10);
     const remove = { ...owned, target: { $case: 'seriesId' as const, value: seriesId } };
-    expect((await refusal(calendar.appointments.deleteAppointments({ ...remove, providerReference: 'p2' }))).code).toBe('series.not_found');
+    expect((await refusal(calendar.appointments.deleteAppointments({ ...remove, providerReference: 'p2' }))).code).toBe(
+      'series.not_found',
+    );
     await calendar.appointments.deleteAppointments(remove);
     expect(await listed(request.productReference)).toEqual([]);
     expect((await refusal(calendar.appointments.deleteAppointments(remove))).code).toBe('series.not_found');

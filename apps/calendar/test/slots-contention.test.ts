@@ -3,7 +3,16 @@ import { DomainError } from '@scheduling/errors';
 import { eventually, isTooSlow, patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allEnded, type Calendar, type CalendarUnderTest, countWaiting, createCustomer, freshReference, owned, startCalendar } from './calendar-under-test.ts';
+import {
+  allEnded,
+  type Calendar,
+  type CalendarUnderTest,
+  countWaiting,
+  createCustomer,
+  freshReference,
+  owned,
+  startCalendar,
+} from './calendar-under-test.ts';
 import { createTimeslot, customerOf, newBooking, newTimeslot, placeIn } from './slots-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -26,20 +35,31 @@ const clients = 20;
 const seconds = Number(process.env['SLOTS_SECONDS'] ?? 3);
 
 describe(`${callers} callers at once`, { timeout: 120_000 }, () => {
-  it.each(Array.from({ length: rounds }, (_, index) => (index % 3) ** 2 + 1))('get the %i seats of one slot and no more', async (defaultCapacity) => {
-    const timeslot = await createTimeslot(calendar, { defaultCapacity });
-    const outcomes = await allEnded(
-      Array.from({ length: callers }, (_, index) => {
-        const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
-        return patiently(() => outcomeOf(replicas[index % 2]!.bookings.bookSlot(request)));
-      }),
-    );
-    expect(Object.fromEntries(Map.groupBy(outcomes, String).entries().map(([outcome, { length }]) => [outcome, length]))).toEqual({
-      booked: defaultCapacity,
-      'slot.unavailable full': callers - defaultCapacity,
-    });
-    expect(await appointmentsOf(timeslot.resourceReference)).toEqual([{ capacity: defaultCapacity, taken: defaultCapacity, seats: defaultCapacity, state: 'ACTIVE' }]);
-  });
+  it.each(Array.from({ length: rounds }, (_, index) => (index % 3) ** 2 + 1))(
+    'get the %i seats of one slot and no more',
+    async (defaultCapacity) => {
+      const timeslot = await createTimeslot(calendar, { defaultCapacity });
+      const outcomes = await allEnded(
+        Array.from({ length: callers }, (_, index) => {
+          const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
+          return patiently(() => outcomeOf(replicas[index % 2]!.bookings.bookSlot(request)));
+        }),
+      );
+      expect(
+        Object.fromEntries(
+          Map.groupBy(outcomes, String)
+            .entries()
+            .map(([outcome, { length }]) => [outcome, length]),
+        ),
+      ).toEqual({
+        booked: defaultCapacity,
+        'slot.unavailable full': callers - defaultCapacity,
+      });
+      expect(await appointmentsOf(timeslot.resourceReference)).toEqual([
+        { capacity: defaultCapacity, taken: defaultCapacity, seats: defaultCapacity, state: 'ACTIVE' },
+      ]);
+    },
+  );
 });
 
 describe('a request that is repeated while the first one waits', () => {
@@ -56,7 +76,13 @@ describe('a request that is repeated while the first one waits', () => {
     const timeslot = await createTimeslot(calendar);
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
     await calendar.bookings.bookSlot(request);
-    const movement = { ...owned, participationReference: request.reference, place: placeIn(timeslot, '11:00'), ignoreNotice: false, sendMails: true };
+    const movement = {
+      ...owned,
+      participationReference: request.reference,
+      place: placeIn(timeslot, '11:00'),
+      ignoreNotice: false,
+      sendMails: true,
+    };
     const answers = await sendWhileLocked(timeslot.reference, ({ bookings }) => bookings.changeBooking(movement));
     expect(answers[0]).toEqual(answers[1]);
     expect(answers[0]!.participation).toMatchObject({ reference: request.reference, state: ParticipationState.BOOKED });
@@ -65,10 +91,15 @@ describe('a request that is repeated while the first one waits', () => {
   });
 
   /** Sends the request to two replicas. Both have begun before either can lock the timeslot. */
-  async function sendWhileLocked<Answer>(timeslotReference: string, send: (replica: Calendar) => Promise<Answer>): Promise<Answer[]> {
+  async function sendWhileLocked<Answer>(
+    timeslotReference: string,
+    send: (replica: Calendar) => Promise<Answer>,
+  ): Promise<Answer[]> {
     const answers: Promise<Answer>[] = [];
     await calendar.database.kysely.transaction().execute(async (tx) => {
-      await sql`SELECT FROM timeslot WHERE crm_id = ${owned.crmId} AND reference = ${timeslotReference} FOR UPDATE`.execute(tx);
+      await sql`SELECT FROM timeslot WHERE crm_id = ${owned.crmId} AND reference = ${timeslotReference} FOR UPDATE`.execute(
+        tx,
+      );
       for (const replica of replicas.slice(0, 2)) {
         answers.push(send(replica));
         await eventually(async () => expect(await countWaiting(calendar)).toBe(answers.length));
@@ -92,15 +123,24 @@ describe('a booking that has waited for the lock of', () => {
       () => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference))),
       () => calendar.bookings.changeBooking({ ...movement, place: placeIn(timeslot, '11:30') }),
     ]);
-    for (const { participation } of answers) expect(await getAppointment(participation!.appointmentReference!)).toMatchObject(expected);
+    for (const { participation } of answers)
+      expect(await getAppointment(participation!.appointmentReference!)).toMatchObject(expected);
   });
 
   it('its timeslot is refused if that has no capacity by then, and is made if it has one by then', async () => {
-    const [closing, opening] = [await createTimeslot(calendar, { defaultCapacity: 2 }), await createTimeslot(calendar, { defaultCapacity: 0 })];
-    const book = (timeslot: { reference: string }) => () => outcomeOf(calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'))));
-    expect(await sendWhileUpdating('timeslot', closing.reference, { defaultCapacity: 0 }, [book(closing)])).toEqual(['slot.unavailable closed']);
+    const [closing, opening] = [
+      await createTimeslot(calendar, { defaultCapacity: 2 }),
+      await createTimeslot(calendar, { defaultCapacity: 0 }),
+    ];
+    const book = (timeslot: { reference: string }) => () =>
+      outcomeOf(calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'))));
+    expect(await sendWhileUpdating('timeslot', closing.reference, { defaultCapacity: 0 }, [book(closing)])).toEqual([
+      'slot.unavailable closed',
+    ]);
     expect(await appointmentsOf(closing.resourceReference)).toEqual([]);
-    expect(await sendWhileUpdating('timeslot', opening.reference, { defaultCapacity: 3 }, [book(opening)])).toEqual(['booked']);
+    expect(await sendWhileUpdating('timeslot', opening.reference, { defaultCapacity: 3 }, [book(opening)])).toEqual([
+      'booked',
+    ]);
     expect(await appointmentsOf(opening.resourceReference)).toMatchObject([{ capacity: 3, taken: 1 }]);
   });
 
@@ -108,29 +148,59 @@ describe('a booking that has waited for the lock of', () => {
     const timeslot = await createTimeslot(calendar);
     const booking = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
     const { appointmentReference } = (await calendar.bookings.bookSlot(booking)).participation!;
-    const movement = { ...owned, participationReference: booking.reference, place: placeIn(timeslot, '11:30', { productReference: undefined }), ignoreNotice: false, sendMails: true };
+    const movement = {
+      ...owned,
+      participationReference: booking.reference,
+      place: placeIn(timeslot, '11:30', { productReference: undefined }),
+      ignoreNotice: false,
+      sendMails: true,
+    };
     const present = { description: 'Renamed', contactReference: 'somebody@test' };
-    const [moved] = await sendWhileUpdating('appointment', appointmentReference!, present, [() => calendar.bookings.changeBooking(movement)]);
+    const [moved] = await sendWhileUpdating('appointment', appointmentReference!, present, [
+      () => calendar.bookings.changeBooking(movement),
+    ]);
     expect(await getAppointment(moved!.participation!.appointmentReference!)).toMatchObject(present);
   });
 
   it('the timeslot that offers an open appointment is refused if that is hidden by then', async () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
-    const { participation } = await calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)));
+    const { participation } = await calendar.bookings.bookSlot(
+      newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)),
+    );
     const join = newBooking({ $case: 'appointmentReference', value: participation!.appointmentReference! });
-    const outcomes = await sendWhileUpdating('timeslot', timeslot.reference, { state: 'CREATED' }, [() => outcomeOf(calendar.bookings.bookSlot(join))]);
+    const outcomes = await sendWhileUpdating('timeslot', timeslot.reference, { state: 'CREATED' }, [
+      () => outcomeOf(calendar.bookings.bookSlot(join)),
+    ]);
     expect(outcomes).toEqual(['slot.unavailable closed']);
   });
 
   const getAppointment = async (appointmentReference: string) =>
-    JSON.parse((await calendar.appointments.getAppointment({ ...owned, appointmentReference })).json.toString()) as Record<string, unknown>;
+    JSON.parse(
+      (await calendar.appointments.getAppointment({ ...owned, appointmentReference })).json.toString(),
+    ) as Record<string, unknown>;
 
   /** Sends them while an update of the row is not committed. All of them wait for it before it is. */
-  async function sendWhileUpdating<Answer>(table: 'timeslot' | 'appointment', reference: string, change: object, requests: (() => Promise<Answer>)[]): Promise<Answer[]> {
+  async function sendWhileUpdating<Answer>(
+    table: 'timeslot' | 'appointment',
+    reference: string,
+    change: object,
+    requests: (() => Promise<Answer>)[],
+  ): Promise<Answer[]> {
     const answers: Promise<Answer>[] = [];
     await calendar.database.kysely.transaction().execute(async (tx) => {
-      await tx.selectFrom(table).select('id').where('crmId', '=', owned.crmId).where('reference', '=', reference).forUpdate().executeTakeFirstOrThrow();
-      await tx.updateTable(table).set(change).where('crmId', '=', owned.crmId).where('reference', '=', reference).execute();
+      await tx
+        .selectFrom(table)
+        .select('id')
+        .where('crmId', '=', owned.crmId)
+        .where('reference', '=', reference)
+        .forUpdate()
+        .executeTakeFirstOrThrow();
+      await tx
+        .updateTable(table)
+        .set(change)
+        .where('crmId', '=', owned.crmId)
+        .where('reference', '=', reference)
+        .execute();
       for (const request of requests) {
         answers.push(request());
         await eventually(async () => expect(await countWaiting(calendar)).toBe(answers.length));
@@ -156,7 +226,8 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
     const outcomes = new Map<string, number>();
     const hasSeen = (outcome: string, least: number): boolean => (outcomes.get(outcome) ?? 0) > least;
     // A busy machine takes longer to get into every situation often enough.
-    const hasSeenEnough = (): boolean => hasSeen('booked', 10 * seconds) && hasSeen('slot.unavailable taken', seconds) && moves > seconds && checks > 10;
+    const hasSeenEnough = (): boolean =>
+      hasSeen('booked', 10 * seconds) && hasSeen('slot.unavailable taken', seconds) && moves > seconds && checks > 10;
     const isRunning = (): boolean => performance.now() < endsAt || !hasSeenEnough();
     const count = async (call: Promise<unknown>): Promise<boolean> => {
       const outcome = await outcomeOf(call).catch((error: unknown) => {
@@ -167,7 +238,9 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
       return outcome === 'booked';
     };
     await allEnded([
-      ...Array.from({ length: clients }, (_, index) => playClient(replicas[index % replicas.length]!, openings, isRunning, count)),
+      ...Array.from({ length: clients }, (_, index) =>
+        playClient(replicas[index % replicas.length]!, openings, isRunning, count),
+      ),
       changeTimeslots(calendar, openings, isRunning, count),
       changeOffers(calendar, openings, isRunning, count),
       (async () => {
@@ -190,14 +263,31 @@ describe(`${clients} clients for ${seconds} s`, { timeout: (seconds + 60) * 1_00
 let moves = 0;
 
 const expectedOutcomes = new Set([
-  'booked', 'too', 'slot.unavailable', 'slot.busy', 'timeslot.not_found', 'timeslot.has_appointments', 'timeslot.reference_taken', 'participation.not_found', 'appointment.not_found', 'participation.move_not_allowed',
+  'booked',
+  'too',
+  'slot.unavailable',
+  'slot.busy',
+  'timeslot.not_found',
+  'timeslot.has_appointments',
+  'timeslot.reference_taken',
+  'participation.not_found',
+  'appointment.not_found',
+  'participation.move_not_allowed',
 ]);
 
-type Opening = Pick<ReturnType<typeof newTimeslot>, 'reference' | 'resourceReference' | 'raster' | 'start' | 'defaultCapacity'>;
+type Opening = Pick<
+  ReturnType<typeof newTimeslot>,
+  'reference' | 'resourceReference' | 'raster' | 'start' | 'defaultCapacity'
+>;
 type Count = (call: Promise<unknown>) => Promise<boolean>;
 
 /** Books at random, in a timeslot or beside what it has booked last, and moves or leaves what it has booked before. */
-async function playClient(replica: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+async function playClient(
+  replica: Calendar,
+  openings: Opening[],
+  isRunning: () => boolean,
+  count: Count,
+): Promise<void> {
   const booked: string[] = [];
   let last: string | undefined;
   const book = async (request: BookSlotRequest): Promise<void> => {
@@ -205,16 +295,22 @@ async function playClient(replica: Calendar, openings: Opening[], isRunning: () 
   };
   while (isRunning()) {
     const person = Math.random() < 0.5 ? customerOf(customerReference) : {};
-    const beside: BookSlotRequest['place'] = last !== undefined && Math.random() < 0.2 ? { $case: 'appointmentReference', value: last } : undefined;
+    const beside: BookSlotRequest['place'] =
+      last !== undefined && Math.random() < 0.2 ? { $case: 'appointmentReference', value: last } : undefined;
     const request = newBooking(beside ?? anyPlace(openings), person);
     if (await count(book(request))) booked.push(request.reference);
     const toMove = pick(booked);
     const movement = { ...owned, place: anyPlace(openings), ignoreNotice: false, sendMails: false };
-    if (toMove !== undefined && (await count(replica.bookings.changeBooking({ ...movement, participationReference: toMove })))) moves += 1;
+    if (
+      toMove !== undefined &&
+      (await count(replica.bookings.changeBooking({ ...movement, participationReference: toMove })))
+    )
+      moves += 1;
     if (booked.length > 2 || Math.random() < 0.3) {
       const participationReference = booked.shift();
       const move = { ...owned, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: false };
-      if (participationReference !== undefined) await count(replica.participations.updateParticipation({ ...move, participationReference }));
+      if (participationReference !== undefined)
+        await count(replica.participations.updateParticipation({ ...move, participationReference }));
     }
   }
 }
@@ -225,7 +321,10 @@ function anyPlace(openings: Opening[]): ReturnType<typeof placeIn> {
   return placeIn(opening, time.toISOString().slice(11, 16));
 }
 
-/** What a timeslot offers, one of these at any moment: the capacities that are private are different ones, and without a capacity nothing can be made. */
+/**
+ * What a timeslot offers, one of these at any moment: the capacities that are private are different ones, and without a
+ * capacity nothing can be made.
+ */
 const offersOf = ({ defaultCapacity }: Opening) => [
   { defaultCapacity, defaultAcceptBookings: true },
   { defaultCapacity: defaultCapacity + privateCapacity, defaultAcceptBookings: false },
@@ -234,21 +333,40 @@ const offersOf = ({ defaultCapacity }: Opening) => [
 const privateCapacity = 10;
 
 /** Changes what the timeslots offer, all the time. */
-async function changeOffers({ timeslots }: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+async function changeOffers(
+  { timeslots }: Calendar,
+  openings: Opening[],
+  isRunning: () => boolean,
+  count: Count,
+): Promise<void> {
   while (isRunning()) {
     const opening = pick(openings)!;
-    await count(timeslots.updateTimeslot({ ...owned, timeslotReference: opening.reference, ...pick(offersOf(opening)) }));
+    await count(
+      timeslots.updateTimeslot({ ...owned, timeslotReference: opening.reference, ...pick(offersOf(opening)) }),
+    );
   }
 }
 
 /** Hides a timeslot, shows it again, changes its raster, deletes it and creates it again. */
-async function changeTimeslots({ timeslots }: Calendar, openings: Opening[], isRunning: () => boolean, count: Count): Promise<void> {
+async function changeTimeslots(
+  { timeslots }: Calendar,
+  openings: Opening[],
+  isRunning: () => boolean,
+  count: Count,
+): Promise<void> {
   while (isRunning()) {
     const opening = pick(openings)!;
     const key = { ...owned, timeslotReference: opening.reference };
-    const change = pick([{ state: TimeslotState.CREATED }, { state: TimeslotState.BOOKABLE }, { raster: 15 }, { raster: opening.raster }, undefined]);
+    const change = pick([
+      { state: TimeslotState.CREATED },
+      { state: TimeslotState.BOOKABLE },
+      { raster: 15 },
+      { raster: opening.raster },
+      undefined,
+    ]);
     if (change !== undefined) await count(timeslots.updateTimeslot({ ...key, ...change }));
-    else if (await count(timeslots.deleteTimeslot(key))) await count(timeslots.createTimeslots({ ...owned, timeslots: [newTimeslot(opening)] }));
+    else if (await count(timeslots.deleteTimeslot(key)))
+      await count(timeslots.createTimeslots({ ...owned, timeslots: [newTimeslot(opening)] }));
   }
 }
 
@@ -267,7 +385,10 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Pairs of active appointments that overlap, and appointments whose counter is not the number of those who have a seat, or that no timeslot has ever offered, as of one moment. */
+/**
+ * Pairs of active appointments that overlap, and appointments whose counter is not the number of those who have a seat,
+ * or that no timeslot has ever offered, as of one moment.
+ */
 async function findViolations(resourceReference: string): Promise<unknown[]> {
   const { rows } = await sql`
     WITH place AS (
@@ -278,13 +399,17 @@ async function findViolations(resourceReference: string): Promise<unknown[]> {
      UNION ALL
     SELECT 'seats', format('%s: %s taken, %s seats, capacity %s', id, taken, seats, capacity) FROM place WHERE taken <> seats OR taken > capacity
      UNION ALL
-    SELECT 'offer', format('%s: capacity %s, accepts %s', id, capacity, accept_bookings) FROM place WHERE capacity = 0 OR accept_bookings = (capacity > ${privateCapacity})`.execute(calendar.database.kysely);
+    SELECT 'offer', format('%s: capacity %s, accepts %s', id, capacity, accept_bookings) FROM place WHERE capacity = 0 OR accept_bookings = (capacity > ${privateCapacity})`.execute(
+    calendar.database.kysely,
+  );
   return rows;
 }
 
 async function appointmentsOf(resourceReference: string): Promise<{ state: string }[]> {
   const { rows } = await sql<{ state: string }>`
     SELECT capacity, taken, (SELECT count(*) FROM participation WHERE participation.crm_id = appointment.crm_id AND appointment_id = appointment.id) AS seats, state
-      FROM appointment WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference}`.execute(calendar.database.kysely);
+      FROM appointment WHERE crm_id = ${owned.crmId} AND resource_reference = ${resourceReference}`.execute(
+    calendar.database.kysely,
+  );
   return rows;
 }

@@ -39,19 +39,28 @@ beforeAll(async () => {
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
 describe('what is listed can be booked, and nothing else', () => {
-  it.each(Array.from({ length: Math.ceil(count / batch) }, (_, index) => firstSeed + index))('in random calendars with seed %i', { timeout: 120_000 }, async (seed) => {
-    const stored = await Promise.all(fc.sample(calendarPlan, { seed, numRuns: batch, unbiased: true }).map(async (plan) => ({ plan, stored: await store(plan) })));
-    await sql`ANALYZE timeslot, appointment, participation`.execute(calendar.database.kysely);
-    for (const { plan, stored: inDatabase } of stored) {
-      const { listed, bookable, hidden, refused } = await compare(inDatabase, plan);
-      expect(listed, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual(bookable);
-      expect(hidden, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual([]);
-      tried.slots += listed.length;
-      tried.refused += refused;
-    }
-  });
+  it.each(Array.from({ length: Math.ceil(count / batch) }, (_, index) => firstSeed + index))(
+    'in random calendars with seed %i',
+    { timeout: 120_000 },
+    async (seed) => {
+      const stored = await Promise.all(
+        fc
+          .sample(calendarPlan, { seed, numRuns: batch, unbiased: true })
+          .map(async (plan) => ({ plan, stored: await store(plan) })),
+      );
+      await sql`ANALYZE timeslot, appointment, participation`.execute(calendar.database.kysely);
+      for (const { plan, stored: inDatabase } of stored) {
+        const { listed, bookable, hidden, refused } = await compare(inDatabase, plan);
+        expect(listed, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual(bookable);
+        expect(hidden, `seed ${seed}: ${JSON.stringify(plan)}`).toEqual([]);
+        tried.slots += listed.length;
+        tried.refused += refused;
+      }
+    },
+  );
 
-  // Usually there are 8 slots in a calendar, and 30 others. Some have many and some none, so a few calendars may have less than this on average.
+  // Usually there are 8 slots in a calendar, and 30 others. Some have many and some none, so a few calendars may have
+  // less than this on average.
   it.runIf(count >= representative)('in calendars that are neither too empty nor too full to show anything', () => {
     expect(tried.slots).toBeGreaterThan(5 * count);
     expect(tried.refused).toBeGreaterThan(5 * count);
@@ -60,7 +69,8 @@ describe('what is listed can be booked, and nothing else', () => {
 
 /** Minutes from the begin of the day; everything begins at a quarter of an hour. */
 const quarters = (min: number, max: number) => fc.integer({ min, max }).map((number) => number * 15);
-const often = <T>(value: T, other: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
+const often = <T>(value: T, other: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
 const resources = ['room', 'chair'];
 const products = ['cut', 'colour'];
 /** Of no appointment. */
@@ -131,8 +141,17 @@ async function compare(stored: Stored, plan: Plan): Promise<Comparison> {
     if (appointmentReference === null && isSkipped(timeslot!, time)) return false;
     return !(time >= before.earliest && time < after.earliest) && !(time > before.latest && time <= after.latest);
   };
-  const texts = (entries: Entry[]): string[] => entries.filter(isCompared).map((entry) => JSON.stringify(entry)).toSorted();
-  return { listed: texts(listed), bookable: texts(booked), hidden: listed.filter((entry) => !isOffered(stored, entry)), refused };
+  const texts = (entries: Entry[]): string[] =>
+    entries
+      .filter(isCompared)
+      .map((entry) => JSON.stringify(entry))
+      .toSorted();
+  return {
+    listed: texts(listed),
+    bookable: texts(booked),
+    hidden: listed.filter((entry) => !isOffered(stored, entry)),
+    refused,
+  };
 }
 
 /** Only what a booking made has to be offered by a timeslot. */
@@ -140,7 +159,9 @@ function isOffered({ timeslots, appointments }: Stored, { appointmentReference }
   const appointment = appointments.find(({ reference }) => reference === appointmentReference);
   if (appointment === undefined || appointment.whenEmpty === null) return true;
   const { resourceReference, startsAt, endsAt } = appointment;
-  const containing = timeslots.filter((each) => each.resourceReference === resourceReference && each.startsAt <= startsAt && each.endsAt >= endsAt);
+  const containing = timeslots.filter(
+    (each) => each.resourceReference === resourceReference && each.startsAt <= startsAt && each.endsAt >= endsAt,
+  );
   return containing.some(({ state, defaultCapacity }) => state === 'BOOKABLE' && defaultCapacity >= 1);
 }
 
@@ -192,48 +213,109 @@ async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds,
   const owned = { crmId: provider.crmId, providerId: provider.id, contentDigest: Buffer.alloc(0) };
   await db.insertInto('provider').values(provider).execute();
   const timeslotRows = timeslots.map(({ resource, start, minutes, raster, capacity, acceptBookings, state }) => ({
-    ...owned, id: randomUUIDv7(), reference: randomUUID(), resourceReference: resource, startsAt: at(start), endsAt: at(start + minutes),
-    raster, defaultCapacity: capacity, defaultAcceptBookings: acceptBookings, address: null, state,
+    ...owned,
+    id: randomUUIDv7(),
+    reference: randomUUID(),
+    resourceReference: resource,
+    startsAt: at(start),
+    endsAt: at(start + minutes),
+    raster,
+    defaultCapacity: capacity,
+    defaultAcceptBookings: acceptBookings,
+    address: null,
+    state,
   }));
   await db.insertInto('timeslot').values(timeslotRows).execute();
-  const appointmentRows = appointments.map(({ resource, start, minutes, product, capacity, acceptBookings, state, whenEmpty, participations }) => ({
-    ...owned, id: randomUUIDv7(), reference: randomUUID(), resourceReference: resource, productReference: product, startsAt: at(start), endsAt: at(start + minutes),
-    capacity, acceptBookings, state, taken: participations.filter((each) => ['BOOKED', 'RESERVED', 'OVER'].includes(each)).length,
-    // One that was made by a booking has ended, if nobody is in it.
-    whenEmpty: participations.some((each) => !['CANCELED', 'DELETED'].includes(each)) ? whenEmpty : null,
-    seriesId: null, contactReference: null, description: null, notes: null, address: null, priceValue: null, priceCurrency: null,
-  }));
+  const appointmentRows = appointments.map(
+    ({ resource, start, minutes, product, capacity, acceptBookings, state, whenEmpty, participations }) => ({
+      ...owned,
+      id: randomUUIDv7(),
+      reference: randomUUID(),
+      resourceReference: resource,
+      productReference: product,
+      startsAt: at(start),
+      endsAt: at(start + minutes),
+      capacity,
+      acceptBookings,
+      state,
+      taken: participations.filter((each) => ['BOOKED', 'RESERVED', 'OVER'].includes(each)).length,
+      // One that was made by a booking has ended, if nobody is in it.
+      whenEmpty: participations.some((each) => !['CANCELED', 'DELETED'].includes(each)) ? whenEmpty : null,
+      seriesId: null,
+      contactReference: null,
+      description: null,
+      notes: null,
+      address: null,
+      priceValue: null,
+      priceCurrency: null,
+    }),
+  );
   if (appointmentRows.length > 0) await db.insertInto('appointment').values(appointmentRows).execute();
   const participationRows = appointments.flatMap(({ participations }, index) =>
     participations.map((state) => ({
-      crmId: provider.crmId, id: randomUUIDv7(), appointmentId: appointmentRows[index]!.id, customerId: null, reference: randomUUID(),
-      name: 'Name', email: null, mobile: null, note: null, exempt: false,
+      crmId: provider.crmId,
+      id: randomUUIDv7(),
+      appointmentId: appointmentRows[index]!.id,
+      customerId: null,
+      reference: randomUUID(),
+      name: 'Name',
+      email: null,
+      mobile: null,
+      note: null,
+      exempt: false,
       state: state === 'OVER' ? ('RESERVED' as const) : (state as 'BOOKED'),
-      reservedUntil: state === 'RESERVED' ? new Date(Date.now() + dayMs) : state === 'OVER' ? new Date(Date.now() - minuteMs) : null,
+      reservedUntil:
+        state === 'RESERVED' ? new Date(Date.now() + dayMs) : state === 'OVER' ? new Date(Date.now() - minuteMs) : null,
     })),
   );
   if (participationRows.length > 0) await db.insertInto('participation').values(participationRows).execute();
   if (noticeEnds !== null || horizonDays !== null) {
     const minutesUntil = (time: number): number => Math.round((time - Date.now()) / minuteMs);
     const horizon = horizonDays === null ? null : Math.floor(minutesUntil(midnight) / 1_440) + horizonDays;
-    const rules = { minimumNotice: noticeEnds === null ? 0 : minutesUntil(at(noticeEnds).getTime()), horizon, changeNotice: 0, confirmation: 'BOOKED' as const };
+    const rules = {
+      minimumNotice: noticeEnds === null ? 0 : minutesUntil(at(noticeEnds).getTime()),
+      horizon,
+      changeNotice: 0,
+      confirmation: 'BOOKED' as const,
+    };
     const others = { page: false, reminders: [], notifyProvider: false, maxPerPerson: 3, offers: '[]' };
-    await db.insertInto('bookingRules').values({ crmId: provider.crmId, providerId: provider.id, ...rules, ...others }).execute();
+    await db
+      .insertInto('bookingRules')
+      .values({ crmId: provider.crmId, providerId: provider.id, ...rules, ...others })
+      .execute();
   }
-  return { provider, timeslots: timeslotRows, appointments: appointmentRows, from: new Date(midnight - leadDays * dayMs), to: new Date(midnight + 4 * dayMs) };
+  return {
+    provider,
+    timeslots: timeslotRows,
+    appointments: appointmentRows,
+    from: new Date(midnight - leadDays * dayMs),
+    to: new Date(midnight + 4 * dayMs),
+  };
 }
 
 async function readBounds(providerId: string, { ignoreNotice }: Plan): Promise<{ earliest: number; latest: number }> {
   const { rows } = await sql<{ earliest: Date; latest: Date | number }>`
-    SELECT earliest, latest FROM booking_bounds('one', ${providerId}, scheduling_now(), ${ignoreNotice})`.execute(calendar.database.kysely);
+    SELECT earliest, latest FROM booking_bounds('one', ${providerId}, scheduling_now(), ${ignoreNotice})`.execute(
+    calendar.database.kysely,
+  );
   return { earliest: rows[0]!.earliest.getTime(), latest: Number(rows[0]!.latest) };
 }
 
 /** The list, in pages if the plan says so. */
-async function list({ provider, from, to }: Stored, { duration, product, resource, ignoreNotice, limit }: Plan): Promise<Entry[]> {
+async function list(
+  { provider, from, to }: Stored,
+  { duration, product, resource, ignoreNotice, limit }: Plan,
+): Promise<Entry[]> {
   const request = {
-    crmId: provider.crmId, providerReference: provider.reference, from: from.toISOString().slice(0, 16) + 'Z', to: to.toISOString().slice(0, 16) + 'Z',
-    duration, productReference: product, resourceReference: resource, ignoreNotice, limit,
+    crmId: provider.crmId,
+    providerReference: provider.reference,
+    from: from.toISOString().slice(0, 16) + 'Z',
+    to: to.toISOString().slice(0, 16) + 'Z',
+    duration,
+    productReference: product,
+    resourceReference: resource,
+    ignoreNotice,
+    limit,
   };
   const entries: Entry[] = [];
   let cursor: string | undefined;
@@ -247,34 +329,73 @@ async function list({ provider, from, to }: Stored, { duration, product, resourc
   } while (cursor !== undefined);
   const starts = entries.map(({ start }) => start);
   expect(starts).toEqual(starts.toSorted());
-  return entries.map(({ start, end, timeslotReference, appointmentReference }) => ({ start, end, timeslotReference, appointmentReference }));
+  return entries.map(({ start, end, timeslotReference, appointmentReference }) => ({
+    start,
+    end,
+    timeslotReference,
+    appointmentReference,
+  }));
 }
 
 /** What bookings that are tried one by one say the list must contain, and how many of them were refused. */
 async function tryAll(stored: Stored, plan: Plan): Promise<{ booked: Entry[]; refused: number }> {
-  const timeslots = stored.timeslots.filter(({ resourceReference }) => (plan.resource ?? resourceReference) === resourceReference);
-  const appointments = stored.appointments.filter((each) => (plan.resource ?? each.resourceReference) === each.resourceReference && (plan.product ?? each.productReference) === each.productReference);
-  const free = timeslots.flatMap((timeslot) => startsToTry(timeslot).map((start) => ({ timeslot, attempt: attemptAt(timeslot, start, newProduct, plan.duration), start })));
-  const open = appointments.map((appointment) => ({ appointment, attempt: { place: { appointmentReference: appointment.reference } } }));
-  const named = appointments.flatMap((appointment) =>
-    timeslots.map((timeslot) => ({ appointment, timeslot, attempt: attemptAt(timeslot, appointment.startsAt, appointment.productReference, plan.duration) })),
+  const timeslots = stored.timeslots.filter(
+    ({ resourceReference }) => (plan.resource ?? resourceReference) === resourceReference,
   );
-  const answers = await tryBookings(stored, plan, [...free, ...open, ...named].map(({ attempt }) => attempt.place));
+  const appointments = stored.appointments.filter(
+    (each) =>
+      (plan.resource ?? each.resourceReference) === each.resourceReference &&
+      (plan.product ?? each.productReference) === each.productReference,
+  );
+  const free = timeslots.flatMap((timeslot) =>
+    startsToTry(timeslot).map((start) => ({
+      timeslot,
+      attempt: attemptAt(timeslot, start, newProduct, plan.duration),
+      start,
+    })),
+  );
+  const open = appointments.map((appointment) => ({
+    appointment,
+    attempt: { place: { appointmentReference: appointment.reference } },
+  }));
+  const named = appointments.flatMap((appointment) =>
+    timeslots.map((timeslot) => ({
+      appointment,
+      timeslot,
+      attempt: attemptAt(timeslot, appointment.startsAt, appointment.productReference, plan.duration),
+    })),
+  );
+  const answers = await tryBookings(
+    stored,
+    plan,
+    [...free, ...open, ...named].map(({ attempt }) => attempt.place),
+  );
   const answersOf = answers.values();
   const freeEntries = free.flatMap(({ timeslot }): Entry[] => {
     const { slot } = answersOf.next().value!;
     return slot === undefined ? [] : [entryOf(slot, timeslot.reference, null)];
   });
-  const openOnes = new Set(open.filter(() => answersOf.next().value!.slot !== undefined).map(({ appointment }) => appointment));
+  const openOnes = new Set(
+    open.filter(() => answersOf.next().value!.slot !== undefined).map(({ appointment }) => appointment),
+  );
   const namedEntries = named.flatMap(({ appointment, timeslot }): Entry[] => {
     const { slot } = answersOf.next().value!;
     // It joins the oldest one that has a seat; if that is exactly the slot, so is this one.
-    const isStep = slot !== undefined && sameTime(slot.startsAt, appointment.startsAt) && sameTime(slot.endsAt, appointment.endsAt) && slot.resourceReference === appointment.resourceReference;
+    const isStep =
+      slot !== undefined &&
+      sameTime(slot.startsAt, appointment.startsAt) &&
+      sameTime(slot.endsAt, appointment.endsAt) &&
+      slot.resourceReference === appointment.resourceReference;
     return isStep && openOnes.has(appointment) ? [entryOf(slot, timeslot.reference, appointment.reference)] : [];
   });
   const isNamed = new Set(namedEntries.map(({ appointmentReference }) => appointmentReference));
-  const others = [...openOnes].filter(({ reference }) => !isNamed.has(reference)).map((appointment) => entryOf(appointment, null, appointment.reference));
-  return { booked: [...freeEntries, ...namedEntries, ...others], refused: answers.filter(({ outcome }) => outcome === 'unavailable').length };
+  const others = [...openOnes]
+    .filter(({ reference }) => !isNamed.has(reference))
+    .map((appointment) => entryOf(appointment, null, appointment.reference));
+  return {
+    booked: [...freeEntries, ...namedEntries, ...others],
+    refused: answers.filter(({ outcome }) => outcome === 'unavailable').length,
+  };
 }
 
 /** See book-slot.sql. */
@@ -284,19 +405,36 @@ interface Answer {
 }
 
 /** Each booking by itself, none of which remains. */
-async function tryBookings({ provider }: Stored, { ignoreNotice }: Plan, places: NewBooking['place'][]): Promise<Answer[]> {
+async function tryBookings(
+  { provider }: Stored,
+  { ignoreNotice }: Plan,
+  places: NewBooking['place'][],
+): Promise<Answer[]> {
   const requests = places.map((place) => {
-    const booking = { crmId: provider.crmId, providerReference: provider.reference, place, reference: randomUUID(), state: 'RESERVED' as const, ignoreNotice, sendMails: false };
+    const booking = {
+      crmId: provider.crmId,
+      providerReference: provider.reference,
+      place,
+      reference: randomUUID(),
+      state: 'RESERVED' as const,
+      ignoreNotice,
+      sendMails: false,
+    };
     return bookingCall({ provider, id: randomUUIDv7(), request: booking }).request;
   });
-  const { rows } = await sql<{ answers: Answer[] }>`SELECT try_bookings(${JSON.stringify(requests)}::jsonb) AS answers`.execute(calendar.database.kysely);
+  const { rows } = await sql<{
+    answers: Answer[];
+  }>`SELECT try_bookings(${JSON.stringify(requests)}::jsonb) AS answers`.execute(calendar.database.kysely);
   const { answers } = rows[0]!;
   // An appointment that nobody but expired reservations were in is removed.
   for (const { outcome } of answers) expect(['created', 'unavailable', 'appointment_unknown']).toContain(outcome);
   return answers;
 }
 
-/** From before the timeslot begins until after it ends: every step of its raster but the skipped ones, and some starts that are off the raster. */
+/**
+ * From before the timeslot begins until after it ends: every step of its raster but the skipped ones, and some starts
+ * that are off the raster.
+ */
 function startsToTry(timeslot: StoredTimeslot): Date[] {
   const [first, last, stepMs] = [timeslot.startsAt.getTime(), timeslot.endsAt.getTime(), timeslot.raster * minuteMs];
   const starts = [first - 5 * minuteMs, first + 5 * minuteMs, last - 5 * minuteMs];
@@ -306,16 +444,26 @@ function startsToTry(timeslot: StoredTimeslot): Date[] {
 
 /** In the middle of a timeslot that is longer than a day. */
 function isSkipped({ startsAt, endsAt }: StoredTimeslot, time: number): boolean {
-  return endsAt.getTime() - startsAt.getTime() > dayMs && time > startsAt.getTime() + triedMs && time < endsAt.getTime() - triedMs;
+  return (
+    endsAt.getTime() - startsAt.getTime() > dayMs &&
+    time > startsAt.getTime() + triedMs &&
+    time < endsAt.getTime() - triedMs
+  );
 }
 
 const triedMs = 3 * 60 * minuteMs;
 
 function attemptAt({ reference }: StoredTimeslot, start: Date, productReference: string, duration: number | undefined) {
-  return { place: { timeslotReference: reference, start: start.toISOString().slice(0, 19) + 'Z', productReference, duration } };
+  return {
+    place: { timeslotReference: reference, start: start.toISOString().slice(0, 19) + 'Z', productReference, duration },
+  };
 }
 
-function entryOf({ startsAt, endsAt }: { startsAt: string | Date; endsAt: string | Date }, timeslotReference: string | null, appointmentReference: string | null): Entry {
+function entryOf(
+  { startsAt, endsAt }: { startsAt: string | Date; endsAt: string | Date },
+  timeslotReference: string | null,
+  appointmentReference: string | null,
+): Entry {
   const text = (time: string | Date): string => new Date(time).toISOString().slice(0, 19) + 'Z';
   return { start: text(startsAt), end: text(endsAt), timeslotReference, appointmentReference };
 }

@@ -1,4 +1,10 @@
-import { type BookSlotRequest, type ListSlotsRequest, type NewTimeslot, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import {
+  type BookSlotRequest,
+  type ListSlotsRequest,
+  type NewTimeslot,
+  ParticipationState,
+  TimeslotState,
+} from '@scheduling/contracts/calendar/v1';
 import { patiently } from '@scheduling/testing';
 import type { Calendar } from './calendar-under-test.ts';
 import { freshReference, owned } from './calendar-under-test.ts';
@@ -51,12 +57,29 @@ export async function listSlots(calendar: Calendar, overrides: Partial<ListSlots
 
 /** A reservation without a customer, unless stated otherwise. */
 export function newBooking(place: BookSlotRequest['place'], overrides: Partial<BookSlotRequest> = {}): BookSlotRequest {
-  return { ...owned, place, reference: freshReference('booking'), state: ParticipationState.RESERVED, ignoreNotice: false, sendMails: true, ...overrides };
+  return {
+    ...owned,
+    place,
+    reference: freshReference('booking'),
+    state: ParticipationState.RESERVED,
+    ignoreNotice: false,
+    sendMails: true,
+    ...overrides,
+  };
 }
 
 /** At a time of the first of June 2099, as a local date-time (`10:30`). */
-export function placeIn({ reference }: { reference: string }, time: string, others: { duration?: number; productReference?: string | undefined } = {}): BookSlotRequest['place'] {
-  const value = { timeslotReference: reference, start: `2099-06-01T${time}`, productReference: 'product@test', ...others };
+export function placeIn(
+  { reference }: { reference: string },
+  time: string,
+  others: { duration?: number; productReference?: string | undefined } = {},
+): BookSlotRequest['place'] {
+  const value = {
+    timeslotReference: reference,
+    start: `2099-06-01T${time}`,
+    productReference: 'product@test',
+    ...others,
+  };
   return { $case: 'timeslot', value };
 }
 

@@ -14,11 +14,19 @@ const crmId = 'crm';
 let database: Database<CalendarSchema>;
 let timeslot: TimeslotRow;
 
-/** A timeslot full of appointments that bookings have made, right after they were imported: there are no statistics yet. */
+/**
+ * A timeslot full of appointments that bookings have made, right after they were imported: there are no statistics yet.
+ */
 beforeAll(async () => {
   const url = await createMigratedDatabase('calendar', migrateCalendarDatabase);
-  database = createDatabase<CalendarSchema>({ url, applicationName: 'obstacles-test', logger: testLogger('obstacles-test'), ...longTimeout });
-  for (const table of ['appointment', 'participation']) await sql`ALTER TABLE ${sql.table(table)} SET (autovacuum_enabled = false)`.execute(database.kysely);
+  database = createDatabase<CalendarSchema>({
+    url,
+    applicationName: 'obstacles-test',
+    logger: testLogger('obstacles-test'),
+    ...longTimeout,
+  });
+  for (const table of ['appointment', 'participation'])
+    await sql`ALTER TABLE ${sql.table(table)} SET (autovacuum_enabled = false)`.execute(database.kysely);
   timeslot = await database.transaction(async (tx) => {
     const provider = { crmId, id: randomUUIDv7(), reference: 'provider', timeZone: 'Europe/Berlin', version: 1 };
     await tx.insertInto('provider').values(provider).execute();
@@ -32,8 +40,18 @@ beforeAll(async () => {
       INSERT INTO participation (crm_id, id, appointment_id, reference, name, state, exempt)
       SELECT ${crmId}, gen_random_uuid(), id, id, 'Name', 'BOOKED', false FROM made`.execute(tx);
     const row = {
-      crmId, providerId: provider.id, reference: 'timeslot', resourceReference: 'room', startsAt: new Date('2099-06-01Z'), endsAt: new Date('2100-06-01Z'),
-      raster: 15, defaultCapacity: 1, defaultAcceptBookings: true, address: null, state: 'BOOKABLE' as const, contentDigest: Buffer.alloc(0),
+      crmId,
+      providerId: provider.id,
+      reference: 'timeslot',
+      resourceReference: 'room',
+      startsAt: new Date('2099-06-01Z'),
+      endsAt: new Date('2100-06-01Z'),
+      raster: 15,
+      defaultCapacity: 1,
+      defaultAcceptBookings: true,
+      address: null,
+      state: 'BOOKABLE' as const,
+      contentDigest: Buffer.alloc(0),
     };
     return tx.insertInto('timeslot').values(row).returningAll().executeTakeFirstOrThrow();
   });
@@ -51,27 +69,45 @@ interface PlanNode {
 async function obstaclesOf(after?: Window): Promise<{ found: number; lookups: number; functions: number }> {
   const query = selectObstacles(database.kysely, timeslot, after).compile();
   const { rowCount } = await database.pool.query(query.sql, [...query.parameters]);
-  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${query.sql}`, [...query.parameters]);
+  const { rows } = await database.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${query.sql}`,
+    [...query.parameters],
+  );
   const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
   const nodes = nodesOf(rows[0]!['QUERY PLAN'][0].Plan);
   const loops = nodes.filter((node) => node['Relation Name'] === 'participation').map((node) => node['Actual Loops']);
-  return { found: rowCount!, lookups: Math.max(...loops), functions: nodes.filter((node) => node['Node Type'] === 'Function Scan').length };
+  return {
+    found: rowCount!,
+    lookups: Math.max(...loops),
+    functions: nodes.filter((node) => node['Node Type'] === 'Function Scan').length,
+  };
 }
 
-describe.each(['without statistics', 'with statistics'])(`a change of a timeslot with ${count} appointments that bookings have made, %s`, (statistics) => {
-  beforeAll(async () => {
-    if (statistics !== 'without statistics') await sql`ANALYZE`.execute(database.kysely);
-  });
+describe.each(['without statistics', 'with statistics'])(
+  `a change of a timeslot with ${count} appointments that bookings have made, %s`,
+  (statistics) => {
+    beforeAll(async () => {
+      if (statistics !== 'without statistics') await sql`ANALYZE`.execute(database.kysely);
+    });
 
-  it('looks for the participations of none that it does not orphan', async () => {
-    expect(await obstaclesOf({ ...timeslot, endsAt: new Date('2100-01-01Z') })).toEqual({ found: 0, lookups: 0, functions: 0 });
-  });
+    it('looks for the participations of none that it does not orphan', async () => {
+      expect(await obstaclesOf({ ...timeslot, endsAt: new Date('2100-01-01Z') })).toEqual({
+        found: 0,
+        lookups: 0,
+        functions: 0,
+      });
+    });
 
-  it.each([
-    ['another raster', { raster: 60 }],
-    ['a later start', { startsAt: new Date('2100-01-01Z') }],
-    ['a deletion', undefined],
-  ])('looks for those of no more than an error names: %s', async (_, change) => {
-    expect(await obstaclesOf(change && { ...timeslot, ...change })).toEqual({ found: maxNamed + 1, lookups: maxNamed + 1, functions: 0 });
-  });
-});
+    it.each([
+      ['another raster', { raster: 60 }],
+      ['a later start', { startsAt: new Date('2100-01-01Z') }],
+      ['a deletion', undefined],
+    ])('looks for those of no more than an error names: %s', async (_, change) => {
+      expect(await obstaclesOf(change && { ...timeslot, ...change })).toEqual({
+        found: maxNamed + 1,
+        lookups: maxNamed + 1,
+        functions: 0,
+      });
+    });
+  },
+);

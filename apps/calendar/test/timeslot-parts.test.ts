@@ -11,7 +11,14 @@ import { patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, createAppointment, freshReference, owned, refusal, startCalendar } from './calendar-under-test.ts';
+import {
+  type CalendarUnderTest,
+  createAppointment,
+  freshReference,
+  owned,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;
 
@@ -43,7 +50,11 @@ function create(timeslots: NewTimeslot[]) {
 }
 
 /** Creates an appointment from 10:00 to 11:00 and copies it, some at the same time, until there are `count` of them. */
-async function createAppointments(resourceReference: string, count: number, texts: { description?: string; notes?: string } = {}): Promise<void> {
+async function createAppointments(
+  resourceReference: string,
+  count: number,
+  texts: { description?: string; notes?: string } = {},
+): Promise<void> {
   const reference = await createAppointment(calendar, { resourceReference, ...texts });
   await sql`
     INSERT INTO appointment (crm_id, provider_id, reference, resource_reference, product_reference, description, notes,
@@ -55,14 +66,23 @@ async function createAppointments(resourceReference: string, count: number, text
 }
 
 function createAttended(resourceReference: string, participations: number): Promise<string> {
-  const participant = () => ({ reference: freshReference('embedded'), name: 'Ada', email: 'ada@example.com', state: ParticipationState.BOOKED });
-  return createAppointment(calendar, { resourceReference, participations: Array.from({ length: participations }, participant) });
+  const participant = () => ({
+    reference: freshReference('embedded'),
+    name: 'Ada',
+    email: 'ada@example.com',
+    state: ParticipationState.BOOKED,
+  });
+  return createAppointment(calendar, {
+    resourceReference,
+    participations: Array.from({ length: participations }, participant),
+  });
 }
 
 type Request = Omit<ListTimeslotsRequest, 'crmId' | 'providerReference'>;
 
 async function listWhole(resourceReference: string): Promise<Timeslot[]> {
-  return (await patiently(() => calendar.timeslots.listTimeslots({ ...owned, ...period, resourceReference }))).timeslots;
+  return (await patiently(() => calendar.timeslots.listTimeslots({ ...owned, ...period, resourceReference })))
+    .timeslots;
 }
 
 async function listParts(request: Request): Promise<ListTimeslotsResponse[]> {
@@ -131,40 +151,67 @@ const appointmentsOf = (timeslots: Timeslot[]): Appointment[] => timeslots.flatM
 describe('the timeslots of a resource, in parts,', () => {
   it.each<[what: string, parts: number, fill: (resource: string) => Promise<unknown>]>([
     ['nothing', 1, async () => undefined],
-    ['timeslots that share appointments', 4, async (resource) => {
-      await create(Array.from({ length: 60 }, () => newTimeslot(resource)));
-      await createAppointments(resource, 30);
-    }],
-    ['more empty timeslots than rows of a part', 2, async (resource) => {
-      for (let round = 0; round < 3; round += 1) await create(Array.from({ length: 200 }, () => newTimeslot(resource)));
-    }],
-    ['a timeslot with 2,000 appointments between others', 5, async (resource) => {
-      await create([
-        newTimeslot(resource, { start: '2099-06-01T07:00', end: '2099-06-01T10:00' }),
-        newTimeslot(resource),
-        newTimeslot(resource, { start: '2099-06-01T09:00', end: '2099-06-01T11:00' }),
-        newTimeslot(resource, { start: '2099-06-02T09:00', end: '2099-06-02T11:00' }),
-      ]);
-      await createAppointments(resource, 2_000);
-    }],
-    ['exactly as many rows as a part has', 2, async (resource) => {
-      await create([newTimeslot(resource), newTimeslot(resource)]);
-      await createAppointments(resource, maxRows);
-    }],
-    ['appointments with 400 and with 600 participations', 6, async (resource) => {
-      await create([newTimeslot(resource), newTimeslot(resource)]);
-      for (const participations of [400, 600, 0, 400]) await createAttended(resource, participations);
-    }],
-    ['long texts', 8, async (resource) => {
-      await create([newTimeslot(resource), newTimeslot(resource)]);
-      await createAppointments(resource, 400, { description: 'ß'.repeat(1_000), notes: '漢'.repeat(1_000) });
-    }],
+    [
+      'timeslots that share appointments',
+      4,
+      async (resource) => {
+        await create(Array.from({ length: 60 }, () => newTimeslot(resource)));
+        await createAppointments(resource, 30);
+      },
+    ],
+    [
+      'more empty timeslots than rows of a part',
+      2,
+      async (resource) => {
+        for (let round = 0; round < 3; round += 1)
+          await create(Array.from({ length: 200 }, () => newTimeslot(resource)));
+      },
+    ],
+    [
+      'a timeslot with 2,000 appointments between others',
+      5,
+      async (resource) => {
+        await create([
+          newTimeslot(resource, { start: '2099-06-01T07:00', end: '2099-06-01T10:00' }),
+          newTimeslot(resource),
+          newTimeslot(resource, { start: '2099-06-01T09:00', end: '2099-06-01T11:00' }),
+          newTimeslot(resource, { start: '2099-06-02T09:00', end: '2099-06-02T11:00' }),
+        ]);
+        await createAppointments(resource, 2_000);
+      },
+    ],
+    [
+      'exactly as many rows as a part has',
+      2,
+      async (resource) => {
+        await create([newTimeslot(resource), newTimeslot(resource)]);
+        await createAppointments(resource, maxRows);
+      },
+    ],
+    [
+      'appointments with 400 and with 600 participations',
+      6,
+      async (resource) => {
+        await create([newTimeslot(resource), newTimeslot(resource)]);
+        for (const participations of [400, 600, 0, 400]) await createAttended(resource, participations);
+      },
+    ],
+    [
+      'long texts',
+      8,
+      async (resource) => {
+        await create([newTimeslot(resource), newTimeslot(resource)]);
+        await createAppointments(resource, 400, { description: 'ß'.repeat(1_000), notes: '漢'.repeat(1_000) });
+      },
+    ],
   ])('are the whole list of %s', async (_, count, fill) => {
     const resourceReference = freshReference('resource');
     await fill(resourceReference);
     const parts = await listParts({ ...period, resourceReference });
     expect(join(parts)).toEqual(await listWhole(resourceReference));
-    expect(join(parts).map(({ reference, appointments }) => [reference, appointments.map((each) => each.reference)])).toEqual(await findStored(resourceReference));
+    expect(
+      join(parts).map(({ reference, appointments }) => [reference, appointments.map((each) => each.reference)]),
+    ).toEqual(await findStored(resourceReference));
     expect(parts).toHaveLength(count);
     expect(parts.every(({ nextCursor }) => nextCursor === undefined)).toBe(true);
   });
@@ -189,7 +236,10 @@ describe('the timeslots of a resource, in parts,', () => {
 
   it('stay in the page that the first part began, and continue without a timeslot that is deleted', async () => {
     const resourceReference = freshReference('resource');
-    const [first, second] = [newTimeslot(resourceReference), newTimeslot(resourceReference, { start: '2099-06-01T09:00' })];
+    const [first, second] = [
+      newTimeslot(resourceReference),
+      newTimeslot(resourceReference, { start: '2099-06-01T09:00' }),
+    ];
     await create([first, second]);
     await createAppointments(resourceReference, 600);
     const list = { ...owned, ...period, resourceReference, limit: 2 };
@@ -212,12 +262,25 @@ describe('the timeslots of a resource, in parts,', () => {
     await createAppointments(resourceReference, 300);
     const list = { ...owned, ...period, resourceReference };
     const { continuation } = await calendar.timeslots.listTimeslots({ ...list, continuation: '' });
-    const invalid = ['x', 'rows=0', 'rows=501', 'rows=1e2', 'rows=5&timeslot=x', 'ids=x&rows=5', 'ids=&rows=5', `${continuation!}&more=1`];
+    const invalid = [
+      'x',
+      'rows=0',
+      'rows=501',
+      'rows=1e2',
+      'rows=5&timeslot=x',
+      'ids=x&rows=5',
+      'ids=&rows=5',
+      `${continuation!}&more=1`,
+    ];
     for (const each of invalid) {
       const refused = await refusal(calendar.timeslots.listTimeslots({ ...list, continuation: each }));
       expect(refused, each).toMatchObject({ code: 'timeslot.invalid', errors: [{ pointer: '/continuation' }] });
     }
-    const { timeslots } = await calendar.timeslots.listTimeslots({ ...list, crmId: 'two', continuation: continuation! });
+    const { timeslots } = await calendar.timeslots.listTimeslots({
+      ...list,
+      crmId: 'two',
+      continuation: continuation!,
+    });
     expect(timeslots).toEqual([]);
   });
 });
@@ -226,7 +289,9 @@ describe('the answer of an operation, in parts,', () => {
   it('is the whole answer of creating timeslots, in the order of the request, also when repeated', async () => {
     const resourceReference = freshReference('resource');
     await createAppointments(resourceReference, 20);
-    const timeslots = Array.from({ length: 100 }, (_, index) => newTimeslot(resourceReference, { start: `2099-06-01T0${index % 10}:00` }));
+    const timeslots = Array.from({ length: 100 }, (_, index) =>
+      newTimeslot(resourceReference, { start: `2099-06-01T0${index % 10}:00` }),
+    );
     const [key, request] = [randomUUID(), { ...owned, timeslots }];
     const first = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, inParts: true }));
     const parts = [{ ...first, continued: false }, ...(await listRest(first.continuation))];
@@ -239,16 +304,23 @@ describe('the answer of an operation, in parts,', () => {
     expect(whole).toMatchObject({ created: true, continuation: undefined });
     expect(join(parts)).toEqual(whole.timeslots);
     // By one that takes the appointments as JSON.
-    const { timeslots: withJson } = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, asJson: true }));
-    expect(withJson.map(({ appointments, appointmentsJson }) => [appointments, (JSON.parse(`[${appointmentsJson!.toString()}]`) as { reference: string }[]).length])).toEqual(
-      whole.timeslots.map(({ appointments }) => [[], appointments.length]),
+    const { timeslots: withJson } = await withKey(key, () =>
+      calendar.timeslots.createTimeslots({ ...request, asJson: true }),
     );
+    expect(
+      withJson.map(({ appointments, appointmentsJson }) => [
+        appointments,
+        (JSON.parse(`[${appointmentsJson!.toString()}]`) as { reference: string }[]).length,
+      ]),
+    ).toEqual(whole.timeslots.map(({ appointments }) => [[], appointments.length]));
 
     const deleted = timeslots[50]!.reference!;
     await calendar.database.kysely.deleteFrom('timeslot').where('reference', '=', deleted).execute();
     const again = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, inParts: true }));
     const rest = await listRest(again.continuation);
-    expect(join([{ ...again, continued: false }, ...rest])).toEqual(whole.timeslots.filter(({ reference }) => reference !== deleted));
+    expect(join([{ ...again, continued: false }, ...rest])).toEqual(
+      whole.timeslots.filter(({ reference }) => reference !== deleted),
+    );
   });
 
   it('is a single part for 500 timeslots without appointments', async () => {
@@ -278,7 +350,11 @@ describe('a timeslot with 2,500 appointments', () => {
     const resourceReference = freshReference('resource');
     const [timeslot] = (await create([newTimeslot(resourceReference, { raster: 1 })])).timeslots;
     await createAppointments(resourceReference, 2_500);
-    const last = await createAppointment(calendar, { resourceReference, start: '2099-06-01T18:00', end: '2099-06-01T19:00' });
+    const last = await createAppointment(calendar, {
+      resourceReference,
+      start: '2099-06-01T18:00',
+      end: '2099-06-01T19:00',
+    });
     const key = { ...owned, timeslotReference: timeslot!.reference };
     const refused = await refusal(calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T18:30' }));
     expect(refused).toMatchObject({ code: 'timeslot.has_appointments' });
@@ -286,6 +362,8 @@ describe('a timeslot with 2,500 appointments', () => {
     const many = await refusal(calendar.timeslots.deleteTimeslot(key));
     expect(many).toMatchObject({ code: 'timeslot.has_appointments' });
     expect(many.message).toContain(' and more');
-    expect((await calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T19:00', inParts: true })).timeslot).toMatchObject({ reference: timeslot!.reference });
+    expect(
+      (await calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T19:00', inParts: true })).timeslot,
+    ).toMatchObject({ reference: timeslot!.reference });
   });
 });

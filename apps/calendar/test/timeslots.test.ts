@@ -1,4 +1,9 @@
-import { AppointmentState, type NewTimeslot, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentState,
+  type NewTimeslot,
+  ParticipationState,
+  TimeslotState,
+} from '@scheduling/contracts/calendar/v1';
 import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -48,14 +53,22 @@ const update = (timeslotReference: string, changes: object) =>
 describe('creating timeslots', () => {
   it('returns the full records in the order of the request', async () => {
     const address = { kind: { $case: 'address' as const, value: { city: 'Bonn', countryCode: 'DE' } } };
-    const requested = [newTimeslot({ reference: 'b@order', address }), newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED })];
+    const requested = [
+      newTimeslot({ reference: 'b@order', address }),
+      newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED }),
+    ];
     const created = await create(...requested);
     expect(created.map((timeslot) => timeslot.reference)).toEqual(['b@order', 'a@order']);
     expect(created[0]).toEqual({
       ...requested[0],
       start: new Date('2099-06-01T06:00:00Z'),
       end: new Date('2099-06-01T10:00:00Z'),
-      address: { kind: { $case: 'address', value: { city: 'Bonn', countryCode: 'DE', street: undefined, number: undefined, zip: undefined } } },
+      address: {
+        kind: {
+          $case: 'address',
+          value: { city: 'Bonn', countryCode: 'DE', street: undefined, number: undefined, zip: undefined },
+        },
+      },
       appointments: [],
     });
     expect(created[1]!.state).toBe(TimeslotState.CREATED);
@@ -66,7 +79,11 @@ describe('creating timeslots', () => {
     const timeslots = [good, newTimeslot({ raster: 241 }), newTimeslot({ end: '2099-06-01T08:00' })];
     const { category, code, errors } = await refusal(create(...timeslots, newTimeslot({ reference: good.reference! })));
     expect({ category, code }).toEqual({ category: 'invalid', code: 'timeslot.invalid' });
-    expect(errors.map((error) => error.pointer)).toEqual(['/timeslots/1/raster', '/timeslots/2/end', '/timeslots/3/reference']);
+    expect(errors.map((error) => error.pointer)).toEqual([
+      '/timeslots/1/raster',
+      '/timeslots/2/end',
+      '/timeslots/3/reference',
+    ]);
     expect(await list(good.resourceReference)).toEqual([]);
   });
 
@@ -94,14 +111,19 @@ describe('creating timeslots', () => {
     expect(again.map((timeslot) => timeslot.defaultCapacity)).toEqual([9, 2]);
 
     const third = newTimeslot();
-    expect(await refusal(create(third, { ...first, raster: 60 }))).toMatchObject({ category: 'conflict', code: 'timeslot.reference_taken' });
+    expect(await refusal(create(third, { ...first, raster: 60 }))).toMatchObject({
+      category: 'conflict',
+      code: 'timeslot.reference_taken',
+    });
     expect(await list(third.resourceReference)).toEqual([]);
   });
 
   it('of the same references by twenty concurrent requests in different orders creates each once', async () => {
     const timeslots = Array.from({ length: 300 }, () => newTimeslot());
     const answers = await allEnded(
-      Array.from({ length: 20 }, (_, index) => patiently(() => create(...(index % 2 === 0 ? timeslots : timeslots.toReversed())))),
+      Array.from({ length: 20 }, (_, index) =>
+        patiently(() => create(...(index % 2 === 0 ? timeslots : timeslots.toReversed()))),
+      ),
     );
     for (const answer of answers) expect(answer).toHaveLength(300);
     expect(await list(timeslots[0]!.resourceReference)).toHaveLength(1);
@@ -111,7 +133,8 @@ describe('creating timeslots', () => {
 describe('the timeslots of a resource', () => {
   it('are those that overlap the period, by start', async () => {
     const resourceReference = freshReference('resource');
-    const at = (start: string, end: string) => newTimeslot({ resourceReference, reference: `${start}@list`, start, end });
+    const at = (start: string, end: string) =>
+      newTimeslot({ resourceReference, reference: `${start}@list`, start, end });
     await create(
       at('2099-06-01T11:00', '2099-06-01T12:00'),
       at('2099-06-01T08:00', '2099-06-01T09:00'),
@@ -143,14 +166,23 @@ describe('the timeslots of a resource', () => {
     const overlapping = newTimeslot({ resourceReference, start: '2099-06-01T10:00' });
     await create(timeslot, overlapping);
     const inBoth = await createAppointment(calendar, { resourceReference });
-    const early = await createAppointment(calendar, { resourceReference, start: '2099-06-01T08:00', end: '2099-06-01T08:30' });
+    const early = await createAppointment(calendar, {
+      resourceReference,
+      start: '2099-06-01T08:00',
+      end: '2099-06-01T08:30',
+    });
     await createAppointment(calendar, { resourceReference, start: '2099-06-01T11:30', end: '2099-06-01T12:30' });
     await createAppointment(calendar);
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: early });
     const customerReference = await createCustomer(calendar);
-    await calendar.participations.createParticipation(newParticipation({ appointmentReference: inBoth, customerReference }));
+    await calendar.participations.createParticipation(
+      newParticipation({ appointmentReference: inBoth, customerReference }),
+    );
     const found = await list(resourceReference);
-    expect(found.map((each) => each.appointments.map((appointment) => appointment.reference))).toEqual([[early, inBoth], [inBoth]]);
+    expect(found.map((each) => each.appointments.map((appointment) => appointment.reference))).toEqual([
+      [early, inBoth],
+      [inBoth],
+    ]);
     expect(found[0]!.appointments).toMatchObject([
       { state: AppointmentState.CANCELLED },
       { state: AppointmentState.ACTIVE, participations: [{ state: ParticipationState.BOOKED }] },
@@ -158,7 +190,9 @@ describe('the timeslots of a resource', () => {
   });
 
   it('are rejected for a period that ends before it begins, and for an invalid cursor', async () => {
-    expect((await refusal(list('r', '2099-06-02T00:00', '2099-06-01T00:00'))).errors).toMatchObject([{ pointer: '/to' }]);
+    expect((await refusal(list('r', '2099-06-02T00:00', '2099-06-01T00:00'))).errors).toMatchObject([
+      { pointer: '/to' },
+    ]);
     const query = { ...owned, resourceReference: 'r', from: '2099-06-01T00:00', to: '2099-06-02T00:00', cursor: 'x' };
     expect((await refusal(calendar.timeslots.listTimeslots(query))).errors).toMatchObject([{ pointer: '/cursor' }]);
   });
@@ -169,13 +203,21 @@ describe('updating a timeslot', () => {
     const [before] = await create(newTimeslot());
     expect(await update(before!.reference, {})).toEqual(before);
     const changes = { end: '2099-06-01T13:00', defaultAcceptBookings: false, state: TimeslotState.CREATED };
-    expect(await update(before!.reference, changes)).toEqual({ ...before, ...changes, end: new Date('2099-06-01T11:00:00Z') });
-    expect(await update(before!.reference, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 })).toMatchObject({ defaultCapacity: 0 });
+    expect(await update(before!.reference, changes)).toEqual({
+      ...before,
+      ...changes,
+      end: new Date('2099-06-01T11:00:00Z'),
+    });
+    expect(await update(before!.reference, { state: TimeslotState.BOOKABLE, defaultCapacity: 0 })).toMatchObject({
+      defaultCapacity: 0,
+    });
   });
 
   it('rejects a window that ends before it begins, and a raster that does not fit', async () => {
     const [{ reference } = { reference: '' }] = await create(newTimeslot());
-    expect((await refusal(update(reference, { start: '2099-06-01T12:00' }))).errors).toMatchObject([{ pointer: '/end' }]);
+    expect((await refusal(update(reference, { start: '2099-06-01T12:00' }))).errors).toMatchObject([
+      { pointer: '/end' },
+    ]);
     expect((await refusal(update(reference, { raster: 300 }))).errors).toMatchObject([{ pointer: '/raster' }]);
   });
 
@@ -214,17 +256,29 @@ describe('updating a timeslot', () => {
     const at = (time: string): string => `2099-06-01T${time}`;
     const timeslot = newTimeslot();
     await create(timeslot);
-    await createAppointment(calendar, { resourceReference: timeslot.resourceReference, start: at(start), end: at(end) });
+    await createAppointment(calendar, {
+      resourceReference: timeslot.resourceReference,
+      start: at(start),
+      end: at(end),
+    });
     const changed = update(timeslot.reference!, { start: newStart && at(newStart), end: newEnd && at(newEnd), raster });
-    const outcome = await changed.then(() => 'changed', async () => (await refusal(changed)).code);
+    const outcome = await changed.then(
+      () => 'changed',
+      async () => (await refusal(changed)).code,
+    );
     expect(outcome).toBe(isRefused ? 'timeslot.has_appointments' : 'changed');
   });
 
   it('and deleting it never affect another provider or CRM', async () => {
     const [{ reference } = { reference: '' }] = await create(newTimeslot());
-    for (const owner of [{ crmId: 'one', providerReference: 'p2' }, { crmId: 'two', providerReference: 'p1' }]) {
+    for (const owner of [
+      { crmId: 'one', providerReference: 'p2' },
+      { crmId: 'two', providerReference: 'p1' },
+    ]) {
       const key = { ...owner, timeslotReference: reference };
-      expect((await refusal(calendar.timeslots.updateTimeslot({ ...key, raster: 10 }))).code).toBe('timeslot.not_found');
+      expect((await refusal(calendar.timeslots.updateTimeslot({ ...key, raster: 10 }))).code).toBe(
+        'timeslot.not_found',
+      );
       expect((await refusal(calendar.timeslots.deleteTimeslot(key))).code).toBe('timeslot.not_found');
     }
     expect((await update(reference, {})).raster).toBe(30);

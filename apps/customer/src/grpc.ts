@@ -1,4 +1,9 @@
-import { type Customer, CustomerServiceService, type Erasure, ErasureServiceService } from '@scheduling/contracts/customer/v1';
+import {
+  type Customer,
+  CustomerServiceService,
+  type Erasure,
+  ErasureServiceService,
+} from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
 import type { Loop } from '@scheduling/runtime';
@@ -21,48 +26,58 @@ import { replayErasures } from './erasure/replay-erasures.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostCustomerService(dependencies: CustomerDependencies, driver: Pick<Loop, 'wake'>): HostedService {
-  return hostService(CustomerServiceService, callers.CustomerService, {
-    getCustomer: async ({ crmId, key }) => {
-      const customer =
-        key?.$case === 'reference'
-          ? await getCustomer(dependencies, { ...key.value, crmId })
-          : await getCustomer(dependencies, { crmId, id: key?.value ?? '' });
-      return { customer: toMessage(customer) };
+  return hostService(
+    CustomerServiceService,
+    callers.CustomerService,
+    {
+      getCustomer: async ({ crmId, key }) => {
+        const customer =
+          key?.$case === 'reference'
+            ? await getCustomer(dependencies, { ...key.value, crmId })
+            : await getCustomer(dependencies, { crmId, id: key?.value ?? '' });
+        return { customer: toMessage(customer) };
+      },
+      getRecipient: async ({ crmId, customerId }) => {
+        const { userName, email, language } = await getCustomer(dependencies, { crmId, id: customerId });
+        return withoutNulls({ name: userName, email, language });
+      },
+      listCustomers: async function* (request, signal) {
+        for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal))
+          yield { customers: customers.map(toMessage), nextCursor };
+      },
+      listCustomerReferences: async (request) => ({ customers: await listCustomerReferences(dependencies, request) }),
+      createCustomer: async (request) => {
+        if (request.forBooking === true) {
+          const { customer, provisional } = await prepareCustomer(dependencies, request);
+          return { customer: toMessage(customer), created: false, provisional };
+        }
+        const { customer, created } = await createCustomer(dependencies, request);
+        return { customer: toMessage(customer), created };
+      },
+      settleCustomer: async (request) => ({
+        customer: toMessage(await settleCustomer(dependencies.database, request)),
+      }),
+      dropCustomer: async (request) => {
+        await dropCustomer(dependencies.database, request);
+        return {};
+      },
+      updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
+      confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),
+      deleteCustomer: async (request) => {
+        await deleteCustomer(dependencies, request);
+        return {};
+      },
+      eraseAddress: async (request) => {
+        const erasure = await eraseAddress(dependencies, request);
+        driver.wake();
+        return { erasure: withoutNulls(erasure) };
+      },
+      getAddressErasure: async ({ crmId, erasureId }) => ({
+        erasure: withoutNulls(await getAddressErasure(dependencies.database.kysely, { crmId, id: erasureId })),
+      }),
     },
-    getRecipient: async ({ crmId, customerId }) => {
-      const { userName, email, language } = await getCustomer(dependencies, { crmId, id: customerId });
-      return withoutNulls({ name: userName, email, language });
-    },
-    listCustomers: async function* (request, signal) {
-      for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal)) yield { customers: customers.map(toMessage), nextCursor };
-    },
-    listCustomerReferences: async (request) => ({ customers: await listCustomerReferences(dependencies, request) }),
-    createCustomer: async (request) => {
-      if (request.forBooking === true) {
-        const { customer, provisional } = await prepareCustomer(dependencies, request);
-        return { customer: toMessage(customer), created: false, provisional };
-      }
-      const { customer, created } = await createCustomer(dependencies, request);
-      return { customer: toMessage(customer), created };
-    },
-    settleCustomer: async (request) => ({ customer: toMessage(await settleCustomer(dependencies.database, request)) }),
-    dropCustomer: async (request) => {
-      await dropCustomer(dependencies.database, request);
-      return {};
-    },
-    updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
-    confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),
-    deleteCustomer: async (request) => {
-      await deleteCustomer(dependencies, request);
-      return {};
-    },
-    eraseAddress: async (request) => {
-      const erasure = await eraseAddress(dependencies, request);
-      driver.wake();
-      return { erasure: withoutNulls(erasure) };
-    },
-    getAddressErasure: async ({ crmId, erasureId }) => ({ erasure: withoutNulls(await getAddressErasure(dependencies.database.kysely, { crmId, id: erasureId })) }),
-  }, { light: ['getCustomer', 'getRecipient', 'createCustomer'] });
+    { light: ['getCustomer', 'getRecipient', 'createCustomer'] },
+  );
 }
 
 /** Notification calls two methods of this service, operators the others. */
@@ -71,7 +86,9 @@ const { getErasureNotice: noticeMethod, getErasureAddress: addressMethod, ...ope
 export function hostErasureNoticeService(dependencies: CustomerDependencies): HostedService {
   return hostService({ getErasureNotice: noticeMethod, getErasureAddress: addressMethod }, callers.ErasureService, {
     getErasureNotice: (request) => getErasureNotice(dependencies, request),
-    getErasureAddress: async ({ crmId, erasureId }) => ({ email: await getErasureAddress(dependencies, { crmId, id: erasureId }) }),
+    getErasureAddress: async ({ crmId, erasureId }) => ({
+      email: await getErasureAddress(dependencies, { crmId, id: erasureId }),
+    }),
   });
 }
 

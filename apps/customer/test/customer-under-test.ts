@@ -3,7 +3,16 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, freePort, longTimeout, type ServiceProcess, startServiceProcesses, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  createMigratedDatabase,
+  freePort,
+  longTimeout,
+  type ServiceProcess,
+  startServiceProcesses,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { readConfig } from '../src/config.ts';
 import { migrateCustomerDatabase } from '../src/db/migrate.ts';
 import type { CustomerSchema } from '../src/db/schema.ts';
@@ -38,11 +47,22 @@ export async function startCustomerWithCalendar(): Promise<CustomerBesideCalenda
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
   const port = String(await freePort());
-  const services = starting.use(await startServiceProcesses(['identity', 'calendar'], nats.url, { environment: { CUSTOMER_ADDRESS: `127.0.0.1:${port}` } }));
+  const services = starting.use(
+    await startServiceProcesses(['identity', 'calendar'], nats.url, {
+      environment: { CUSTOMER_ADDRESS: `127.0.0.1:${port}` },
+    }),
+  );
   const customer = starting.use(await startCustomerBeside(services, nats, port));
-  const copies = starting.use(createClient(CustomerCopyServiceService, 'calendar', services.calendar.address, longTimeout));
+  const copies = starting.use(
+    createClient(CustomerCopyServiceService, 'calendar', services.calendar.address, longTimeout),
+  );
   const started = starting.move();
-  return { ...customer, copies, calendarDatabaseUrl: services.calendar.databaseUrl, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return {
+    ...customer,
+    copies,
+    calendarDatabaseUrl: services.calendar.databaseUrl,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
 }
 
 interface Neighbours {
@@ -66,9 +86,15 @@ async function startCustomerBeside(services: Neighbours, nats: TestNats, port: s
     ...services.addresses,
   });
   const service = starting.use(await createCustomerService(config, logger));
-  const customers = starting.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`, longTimeout));
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', services.identity.address, longTimeout));
-  const database = starting.use(createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
+  const customers = starting.use(
+    createClient(CustomerServiceService, 'customer', `127.0.0.1:${service.grpcPort}`, longTimeout),
+  );
+  const identity = starting.use(
+    createClient(IdentityServiceService, 'identity', services.identity.address, longTimeout),
+  );
+  const database = starting.use(
+    createDatabase<CustomerSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+  );
   const started = starting.move();
   const stopIdentity = async () => services.identity[Symbol.asyncDispose]();
   return { customers, identity, stopIdentity, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
@@ -80,12 +106,23 @@ async function setUpProviders({ address, adminAddress }: ServiceProcess): Promis
   using identity = createClient(IdentityServiceService, 'identity', address, longTimeout);
   for (const crmId of ['one', 'two']) {
     await admin.createCrm({ crmId });
-    const owner = { reference: 'owner@crm', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' };
+    const owner = {
+      reference: 'owner@crm',
+      email: `owner@${crmId}.example`,
+      username: `owner-${crmId}`,
+      lastName: 'Owner',
+    };
     await identity.createUser({ crmId, ...owner });
     const account = { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' };
     await identity.createAccount({ crmId, account });
     for (const reference of crmId === 'one' ? ['p1', 'p2'] : ['p1']) {
-      await identity.createProvider({ crmId, reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: reference });
+      await identity.createProvider({
+        crmId,
+        reference,
+        ownerReference: 'owner@crm',
+        accountReference: 'account@crm',
+        name: reference,
+      });
     }
   }
 }

@@ -19,8 +19,13 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 const events = async () => (await service.database.kysely.selectFrom('outbox').select('id').execute()).length;
-const key = (customerReference: string, providerReference = 'p1', crmId = 'one') => ({ crmId, providerReference, customerReference });
-const get = ({ crmId, ...value }: ReturnType<typeof key>) => customers.getCustomer({ crmId, key: { $case: 'reference', value } });
+const key = (customerReference: string, providerReference = 'p1', crmId = 'one') => ({
+  crmId,
+  providerReference,
+  customerReference,
+});
+const get = ({ crmId, ...value }: ReturnType<typeof key>) =>
+  customers.getCustomer({ crmId, key: { $case: 'reference', value } });
 
 describe('a customer', () => {
   it('is created with all fields and found by reference and id', async () => {
@@ -29,20 +34,35 @@ describe('a customer', () => {
     expect(created).toBe(true);
     expect(customer).toMatchObject({ ...fields, customerReference: 'ada', providerReference: 'p1', version: 1 });
     expect((await get(key('ada'))).customer).toEqual(customer);
-    expect((await customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).customer).toEqual(customer);
+    expect((await customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).customer).toEqual(
+      customer,
+    );
   });
 
   it('without the optional fields, which may be empty, is found the same', async () => {
     const { customer } = await customers.createCustomer({ ...key('bare'), userName: 'Bare', email: '', note: '' });
-    expect(customer).toMatchObject({ userName: 'Bare', email: undefined, mobile: undefined, note: undefined, language: undefined });
+    expect(customer).toMatchObject({
+      userName: 'Bare',
+      email: undefined,
+      mobile: undefined,
+      note: undefined,
+      language: undefined,
+    });
     expect((await get(key('bare'))).customer).toEqual(customer);
   });
 
   it('is reported by one event for each version', async () => {
     const { customer } = await customers.createCustomer({ ...key('reported'), userName: 'Reported' });
     await customers.createCustomer({ ...key('reported'), userName: 'Again' });
-    await runWithContext({ requestId: 'request', actor: 'crm:sk_123456789' }, () => customers.updateCustomer({ ...key('reported'), userName: 'Renamed' }));
-    const rows = await service.database.kysely.selectFrom('outbox').select(['subject', 'payload']).where('type', '=', customerChanged.type).orderBy('id').execute();
+    await runWithContext({ requestId: 'request', actor: 'crm:sk_123456789' }, () =>
+      customers.updateCustomer({ ...key('reported'), userName: 'Renamed' }),
+    );
+    const rows = await service.database.kysely
+      .selectFrom('outbox')
+      .select(['subject', 'payload'])
+      .where('type', '=', customerChanged.type)
+      .orderBy('id')
+      .execute();
     const reports = rows.filter(({ payload }) => CustomerChanged.decode(payload).customerId === customer!.id);
     const ids = { crmId: 'one', customerId: customer!.id, providerId: customer!.providerId };
     expect(reports.map(({ subject, payload }) => [subject, CustomerChanged.decode(payload)])).toEqual([
@@ -61,7 +81,9 @@ describe('a customer', () => {
   it('is created once by twenty concurrent requests', async () => {
     const before = await events();
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => patiently(() => customers.createCustomer({ ...key('race'), userName: `Racer ${index}` }))),
+      Array.from({ length: 20 }, (_, index) =>
+        patiently(() => customers.createCustomer({ ...key('race'), userName: `Racer ${index}` })),
+      ),
     );
     expect(answers.filter(({ created }) => created)).toHaveLength(1);
     expect(new Set(answers.map(({ customer }) => customer!.id)).size).toBe(1);
@@ -73,19 +95,29 @@ describe('a customer', () => {
     const absent = { category: 'not_found', code: 'customer.not_found' };
     await expect(get(key('hidden', 'p2'))).rejects.toMatchObject(absent);
     await expect(get(key('hidden', 'p1', 'two'))).rejects.toMatchObject(absent);
-    await expect(customers.getCustomer({ crmId: 'two', key: { $case: 'id', value: customer!.id } })).rejects.toMatchObject(absent);
-    await expect(customers.updateCustomer({ ...key('hidden', 'p1', 'two'), userName: 'Mine' })).rejects.toMatchObject(absent);
+    await expect(
+      customers.getCustomer({ crmId: 'two', key: { $case: 'id', value: customer!.id } }),
+    ).rejects.toMatchObject(absent);
+    await expect(customers.updateCustomer({ ...key('hidden', 'p1', 'two'), userName: 'Mine' })).rejects.toMatchObject(
+      absent,
+    );
     expect((await customers.createCustomer({ ...key('hidden', 'p2'), userName: 'Other' })).created).toBe(true);
   });
 
   it('requires a provider of its CRM', async () => {
     const absent = { category: 'not_found', code: 'provider.not_found' };
-    await expect(customers.createCustomer({ ...key('lost', 'p2', 'two'), userName: 'Lost' })).rejects.toMatchObject(absent);
-    await expect(customers.createCustomer({ ...key('lost', 'nowhere'), userName: 'Lost' })).rejects.toMatchObject(absent);
+    await expect(customers.createCustomer({ ...key('lost', 'p2', 'two'), userName: 'Lost' })).rejects.toMatchObject(
+      absent,
+    );
+    await expect(customers.createCustomer({ ...key('lost', 'nowhere'), userName: 'Lost' })).rejects.toMatchObject(
+      absent,
+    );
   });
 
   it('with a text that cannot be stored is rejected, and those created at the same moment are not', async () => {
-    const requests = ['a', 'b\0', 'c', 'd'].map((userName, index) => customers.createCustomer({ ...key(`moment-${index}`), userName }));
+    const requests = ['a', 'b\0', 'c', 'd'].map((userName, index) =>
+      customers.createCustomer({ ...key(`moment-${index}`), userName }),
+    );
     const [, unstorable, ...others] = await Promise.allSettled(requests);
     expect(unstorable).toMatchObject({ status: 'rejected', reason: { code: 'text.invalid' } });
     expect(others).toMatchObject([{ value: { created: true } }, { value: { created: true } }]);
@@ -104,7 +136,9 @@ describe('a customer', () => {
       category: 'conflict',
       code: 'customer.reference_taken',
     });
-    await expect(customers.updateCustomer({ ...key('old'), newCustomerReference: 'new', userName: 'Moved' })).rejects.toMatchObject({ category: 'unavailable' });
+    await expect(
+      customers.updateCustomer({ ...key('old'), newCustomerReference: 'new', userName: 'Moved' }),
+    ).rejects.toMatchObject({ category: 'unavailable' });
     await expect(get(key('new'))).rejects.toMatchObject({ code: 'customer.not_found' });
     expect((await get(key('old'))).customer).toMatchObject({ userName: 'Mover', version: 1 });
   });
@@ -123,7 +157,9 @@ it('customers can be created and read while a newer version adds a column', asyn
 it('a customer of a known provider can be created while identity does not respond', async () => {
   await customers.createCustomer({ ...key('before'), userName: 'Before' });
   await service.stopIdentity();
-  expect(await customers.createCustomer({ ...key('meanwhile'), userName: 'Meanwhile' })).toMatchObject({ created: true });
+  expect(await customers.createCustomer({ ...key('meanwhile'), userName: 'Meanwhile' })).toMatchObject({
+    created: true,
+  });
   const unknown = customers.createCustomer({ ...key('meanwhile', 'never-used'), userName: 'Meanwhile' });
   await expect(unknown).rejects.toMatchObject({ category: 'unavailable' });
 });

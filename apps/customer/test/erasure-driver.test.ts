@@ -21,9 +21,17 @@ it('commits nothing while no erasure is due, and republishes one that is', async
   await eventually(() => expect(connections).toBeGreaterThanOrEqual(2));
   expect(commits).toBe(0);
 
-  const overdue = { crmId: 'one', customerId: crypto.randomUUID(), ignoreFutureAppointments: true, state: 'requested' as const, publishedAt: new Date(0) };
+  const overdue = {
+    crmId: 'one',
+    customerId: crypto.randomUUID(),
+    ignoreFutureAppointments: true,
+    state: 'requested' as const,
+    publishedAt: new Date(0),
+  };
   await database.kysely.insertInto('erasure').values(overdue).execute();
-  await eventually(async () => expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1));
+  await eventually(async () =>
+    expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1),
+  );
 });
 
 it('republishes an erasure about 5 seconds after it was last published', async () => {
@@ -36,8 +44,20 @@ it('republishes an erasure about 5 seconds after it was last published', async (
   await eventually(() => expect(looked).toBe(1));
   // When the driver looks the next time, it is not due, and soon will be.
   const publishedAt = sql<Date>`clock_timestamp() + interval '500 ms'`;
-  await database.kysely.insertInto('erasure').values({ crmId: 'crm', customerId: crypto.randomUUID(), ignoreFutureAppointments: true, state: 'requested', publishedAt }).execute();
-  const { publishedAt: first } = await database.kysely.selectFrom('erasure').select('publishedAt').executeTakeFirstOrThrow();
+  await database.kysely
+    .insertInto('erasure')
+    .values({
+      crmId: 'crm',
+      customerId: crypto.randomUUID(),
+      ignoreFutureAppointments: true,
+      state: 'requested',
+      publishedAt,
+    })
+    .execute();
+  const { publishedAt: first } = await database.kysely
+    .selectFrom('erasure')
+    .select('publishedAt')
+    .executeTakeFirstOrThrow();
   await eventually(async () => {
     const { createdAt } = await database.kysely.selectFrom('outbox').select('createdAt').executeTakeFirstOrThrow();
     expect(createdAt.getTime() - first.getTime()).toBeLessThan(7_000);

@@ -16,7 +16,10 @@ it('reports how many erasures are open and the age of the oldest', async () => {
   createErasureMetrics(metrics, database);
   const read = async () => {
     const text = await metrics.metrics();
-    return { open: sumSamples(text, 'scheduling_erasures_open'), seconds: sumSamples(text, 'scheduling_erasure_oldest_open_seconds')! };
+    return {
+      open: sumSamples(text, 'scheduling_erasures_open'),
+      seconds: sumSamples(text, 'scheduling_erasure_oldest_open_seconds')!,
+    };
   };
   expect(await read()).toEqual({ open: 0, seconds: 0 });
   const begun = (secondsAgo: number, state: 'requested' | 'complete') => ({
@@ -26,7 +29,10 @@ it('reports how many erasures are open and the age of the oldest', async () => {
     requestedAt: new Date(Date.now() - secondsAgo * 1_000),
     state,
   });
-  await database.kysely.insertInto('erasure').values([begun(900, 'complete'), begun(90, 'requested'), begun(5, 'requested')]).execute();
+  await database.kysely
+    .insertInto('erasure')
+    .values([begun(900, 'complete'), begun(90, 'requested'), begun(5, 'requested')])
+    .execute();
   const { open, seconds } = await read();
   expect(open).toBe(2);
   expect(seconds).toBeGreaterThanOrEqual(89);

@@ -11,7 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const newCustomer = (crmId: string): CreateCustomerRequest => ({ crmId, providerReference: 'p1', customerReference: randomUUID(), userName: 'Name' });
+const newCustomer = (crmId: string): CreateCustomerRequest => ({
+  crmId,
+  providerReference: 'p1',
+  customerReference: randomUUID(),
+  userName: 'Name',
+});
 
 const customers = repeatable<CreateCustomerRequest>({
   name: 'create customer',
@@ -29,24 +34,37 @@ const customers = repeatable<CreateCustomerRequest>({
   },
 });
 
-testRepeatableOperations([customers], () => ({ pool: service.database.pool, tables: ['customer', 'outbox'], crmIds: ['one', 'two'] }));
+testRepeatableOperations([customers], () => ({
+  pool: service.database.pool,
+  tables: ['customer', 'outbox'],
+  crmIds: ['one', 'two'],
+}));
 
 describe('a repeated request', () => {
   it('for an erasure returns the erasure, and does not make it search again', async () => {
     const [key, email] = [randomUUID(), `${randomUUID()}@customers.example`];
-    const request = (address: string) => withKey(key, () => service.customers.eraseAddress({ crmId: 'one', email: address }));
+    const request = (address: string) =>
+      withKey(key, () => service.customers.eraseAddress({ crmId: 'one', email: address }));
     const { erasure } = await request(email);
     // As if the driver would look after it again in a minute.
-    await sql`UPDATE erasure SET published_at = now() + interval '60 seconds' WHERE id = ${erasure!.id}`.execute(service.database.kysely);
+    await sql`UPDATE erasure SET published_at = now() + interval '60 seconds' WHERE id = ${erasure!.id}`.execute(
+      service.database.kysely,
+    );
     const searchesAgain = async (): Promise<boolean> => {
-      const { rows } = await sql<{ due: boolean }>`SELECT published_at < now() + interval '30 seconds' AS due FROM erasure WHERE address = ${email}`.execute(service.database.kysely);
+      const { rows } = await sql<{
+        due: boolean;
+      }>`SELECT published_at < now() + interval '30 seconds' AS due FROM erasure WHERE address = ${email}`.execute(
+        service.database.kysely,
+      );
       expect(rows).toHaveLength(1);
       return rows[0]!.due;
     };
     expect(await request(email)).toEqual({ erasure });
     expect(await searchesAgain()).toBe(false);
     await expect(request('other@customers.example')).rejects.toMatchObject({ code: 'idempotency_key.reused' });
-    expect(await withKey(randomUUID(), () => service.customers.eraseAddress({ crmId: 'one', email: email.toUpperCase() }))).toEqual({ erasure });
+    expect(
+      await withKey(randomUUID(), () => service.customers.eraseAddress({ crmId: 'one', email: email.toUpperCase() })),
+    ).toEqual({ erasure });
     expect(await searchesAgain()).toBe(true);
   });
 

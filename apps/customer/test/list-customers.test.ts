@@ -12,11 +12,18 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 type Query = Partial<ListCustomersRequest>;
-const read = (query: Query) => Array.fromAsync(service.customers.listCustomers({ crmId: 'one', providerReference: 'p1', ...query }));
-const list = async (query: Query = {}): Promise<Customer[]> => (await read(query)).flatMap(({ customers }) => customers);
+const read = (query: Query) =>
+  Array.fromAsync(service.customers.listCustomers({ crmId: 'one', providerReference: 'p1', ...query }));
+const list = async (query: Query = {}): Promise<Customer[]> =>
+  (await read(query)).flatMap(({ customers }) => customers);
 const names = async (query: Query) => (await list(query)).map(({ userName }) => userName);
 const create = (customerReference: string, fields: object = {}, scope = { crmId: 'one', providerReference: 'p1' }) =>
-  service.customers.createCustomer({ ...scope, customerReference, userName: `Name of ${customerReference}`, ...fields });
+  service.customers.createCustomer({
+    ...scope,
+    customerReference,
+    userName: `Name of ${customerReference}`,
+    ...fields,
+  });
 
 /** Page by page. */
 async function listPages(query: Query): Promise<Customer[][]> {
@@ -31,7 +38,13 @@ async function listPages(query: Query): Promise<Customer[][]> {
 
 describe('the customers of a provider', () => {
   beforeAll(async () => {
-    await create('first', { userName: 'Ada Ünal', email: 'Ada@Example.com', mobile: '+49 151', note: 'secret', language: 'en' });
+    await create('first', {
+      userName: 'Ada Ünal',
+      email: 'Ada@Example.com',
+      mobile: '+49 151',
+      note: 'secret',
+      language: 'en',
+    });
     await create('second', { userName: 'Berta', email: 'jürgen@example.com' });
     await create('third@crm', { userName: '100%_\\' });
     await create('hidden', { userName: 'Ada of p2' }, { crmId: 'one', providerReference: 'p2' });
@@ -39,10 +52,18 @@ describe('the customers of a provider', () => {
   });
 
   it('are listed with all their fields, in the order of their creation', async () => {
-    const { customer } = await service.customers.getCustomer({ crmId: 'one', key: { $case: 'reference', value: { providerReference: 'p1', customerReference: 'first' } } });
+    const { customer } = await service.customers.getCustomer({
+      crmId: 'one',
+      key: { $case: 'reference', value: { providerReference: 'p1', customerReference: 'first' } },
+    });
     expect((await list())[0]).toEqual(customer);
     expect(await names({})).toEqual(['Ada Ünal', 'Berta', '100%_\\']);
-    await service.customers.updateCustomer({ crmId: 'one', providerReference: 'p1', customerReference: 'first', note: 'changed' });
+    await service.customers.updateCustomer({
+      crmId: 'one',
+      providerReference: 'p1',
+      customerReference: 'first',
+      note: 'changed',
+    });
     expect(await names({})).toEqual(['Ada Ünal', 'Berta', '100%_\\']);
   });
 
@@ -77,14 +98,18 @@ describe('the customers of a provider', () => {
       expect(await names({ ...scope, email: `clara@${domain}` })).toEqual(['Clara']);
       expect(await names({ ...scope, email: `DORA@${domain}` })).toEqual(['Dora']);
     }
-    expect(await list({ ...scope, email: 'clara@xn--bcher-kva.example' })).toMatchObject([{ email: 'Clara@Bücher.example' }]);
+    expect(await list({ ...scope, email: 'clara@xn--bcher-kva.example' })).toMatchObject([
+      { email: 'Clara@Bücher.example' },
+    ]);
     expect(await names({ ...scope, email: 'clara@bucher.example' })).toEqual([]);
   });
 
   it('are found by an address with an index, where those of all providers are wanted', async () => {
     const plan = await service.database.transaction(async (tx) => {
       await sql`SET LOCAL enable_seqscan = off`.execute(tx);
-      return sql`EXPLAIN SELECT id FROM customer WHERE crm_id = 'one' AND email IS NOT NULL AND ${isAddress(sql`email`, 'a@b.example')}`.execute(tx);
+      return sql`EXPLAIN SELECT id FROM customer WHERE crm_id = 'one' AND email IS NOT NULL AND ${isAddress(sql`email`, 'a@b.example')}`.execute(
+        tx,
+      );
     });
     expect(JSON.stringify(plan.rows)).toContain('customer_by_address_and_id');
   });
@@ -95,10 +120,20 @@ describe('the customers of a provider', () => {
   });
 
   it('are not found if the provider or the cursor does not exist', async () => {
-    await expect(list({ providerReference: 'nowhere' })).rejects.toMatchObject({ category: 'not_found', code: 'provider.not_found' });
-    await expect(list({ crmId: 'two', providerReference: 'p2' })).rejects.toMatchObject({ category: 'not_found', code: 'provider.not_found' });
+    await expect(list({ providerReference: 'nowhere' })).rejects.toMatchObject({
+      category: 'not_found',
+      code: 'provider.not_found',
+    });
+    await expect(list({ crmId: 'two', providerReference: 'p2' })).rejects.toMatchObject({
+      category: 'not_found',
+      code: 'provider.not_found',
+    });
     for (const cursor of ['', 'made-up', Buffer.from('made-up').toString('base64url')]) {
-      await expect(list({ cursor })).rejects.toMatchObject({ category: 'invalid', code: 'customer.invalid', errors: [{ pointer: '/cursor' }] });
+      await expect(list({ cursor })).rejects.toMatchObject({
+        category: 'invalid',
+        code: 'customer.invalid',
+        errors: [{ pointer: '/cursor' }],
+      });
     }
   });
 });
@@ -150,7 +185,11 @@ describe('many customers', () => {
       seen.push(...customers.map(({ id }) => id));
       await create(`new-${seen.length}`, {}, ofP2);
       const reference = `many-${seen.length + 1}`;
-      await service.database.kysely.updateTable('customer').set({ reference: `renamed-${seen.length}` }).where('reference', '=', reference).execute();
+      await service.database.kysely
+        .updateTable('customer')
+        .set({ reference: `renamed-${seen.length}` })
+        .where('reference', '=', reference)
+        .execute();
     }
     expect(seen.slice(0, total)).toEqual(before);
     expect(new Set(seen).size).toBe(seen.length);
@@ -159,14 +198,33 @@ describe('many customers', () => {
   it('are read without those of other providers', async () => {
     await sql`
       INSERT INTO customer (crm_id, provider_id, provider_reference, reference, user_name, email)
-      SELECT 'one', uuidv4(), 'other-' || n, 'other', 'Other', n || '@b.example' FROM generate_series(1, 20000) AS n`.execute(service.database.kysely);
+      SELECT 'one', uuidv4(), 'other-' || n, 'other', 'Other', n || '@b.example' FROM generate_series(1, 20000) AS n`.execute(
+      service.database.kysely,
+    );
     await sql`ANALYZE customer`.execute(service.database.kysely);
     const [{ id, providerId }] = (await list({ ...ofP2, limit: 1 })) as [Customer];
-    const part = selectCustomers({ crmId: 'one', providerId, matches: sql`user_name = 'Nobody'`, after: id, count: 250 });
+    const part = selectCustomers({
+      crmId: 'one',
+      providerId,
+      matches: sql`user_name = 'Nobody'`,
+      after: id,
+      count: 250,
+    });
     const { rows } = await sql`EXPLAIN ${part}`.execute(service.database.kysely);
-    expect(JSON.stringify(rows)).toMatch(/Index Cond: \(\(crm_id = 'one'::text\) AND \(provider_id = [^)]+\) AND \(id > [^)]+\)\)"/);
-    const withAddress = selectCustomers({ crmId: 'one', providerId, email: 'nobody@b.example', matches: undefined, after: id, count: 250 });
+    expect(JSON.stringify(rows)).toMatch(
+      /Index Cond: \(\(crm_id = 'one'::text\) AND \(provider_id = [^)]+\) AND \(id > [^)]+\)\)"/,
+    );
+    const withAddress = selectCustomers({
+      crmId: 'one',
+      providerId,
+      email: 'nobody@b.example',
+      matches: undefined,
+      after: id,
+      count: 250,
+    });
     const plan = JSON.stringify((await sql`EXPLAIN ${withAddress}`.execute(service.database.kysely)).rows);
-    expect(plan).toMatch(/customer_by_address_and_id.*Index Cond: [^"]*address_key\(email\) = [^"]*provider_id = [^"]*id > /);
+    expect(plan).toMatch(
+      /customer_by_address_and_id.*Index Cond: [^"]*address_key\(email\) = [^"]*provider_id = [^"]*id > /,
+    );
   });
 });

@@ -17,7 +17,12 @@ let calendar: Database<object>;
 
 beforeAll(async () => {
   service = await startCustomerWithCalendar();
-  calendar = createDatabase<object>({ url: service.calendarDatabaseUrl, applicationName: 'test', logger: testLogger('customer'), ...longTimeout });
+  calendar = createDatabase<object>({
+    url: service.calendarDatabaseUrl,
+    applicationName: 'test',
+    logger: testLogger('customer'),
+    ...longTimeout,
+  });
 }, 120_000);
 afterAll(async () => {
   await calendar?.[Symbol.asyncDispose]();
@@ -30,8 +35,17 @@ interface Prepared extends CreateCustomerRequest {
 
 /** Nobody else has the reference. */
 async function prepare(fields: Partial<CreateCustomerRequest> = {}): Promise<Prepared> {
-  const request = { ...owned, customerReference: `customer-${randomUUID()}`, userName: 'Ada', email: 'ada@example.com', note: 'VIP', ...fields };
-  const { customer, provisional } = await runWithContext({ requestId: 'request', actor: 'crm:sk_123456789' }, () => service.customers.createCustomer({ ...request, forBooking: true }));
+  const request = {
+    ...owned,
+    customerReference: `customer-${randomUUID()}`,
+    userName: 'Ada',
+    email: 'ada@example.com',
+    note: 'VIP',
+    ...fields,
+  };
+  const { customer, provisional } = await runWithContext({ requestId: 'request', actor: 'crm:sk_123456789' }, () =>
+    service.customers.createCustomer({ ...request, forBooking: true }),
+  );
   expect(provisional).toBe(true);
   return { ...request, id: customer!.id };
 }
@@ -40,24 +54,39 @@ async function prepare(fields: Partial<CreateCustomerRequest> = {}): Promise<Pre
 async function bookInCalendar({ crmId, id, customerReference, userName, email }: Prepared): Promise<boolean> {
   const prepared = JSON.stringify({ id, userName, email });
   const { rows } = await sql<{ id: string | null }>`
-    SELECT (add_prepared_customer(${crmId}, ${randomUUID()}, ${customerReference}, ${prepared}::jsonb)).id AS id`.execute(calendar.kysely);
+    SELECT (add_prepared_customer(${crmId}, ${randomUUID()}, ${customerReference}, ${prepared}::jsonb)).id AS id`.execute(
+    calendar.kysely,
+  );
   return rows[0]!.id !== null;
 }
 
 const get = ({ crmId, providerReference, customerReference }: Prepared) =>
-  service.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference } } });
+  service.customers.getCustomer({
+    crmId,
+    key: { $case: 'reference', value: { providerReference, customerReference } },
+  });
 
-const keyOf = ({ crmId, providerReference, customerReference }: Prepared) => ({ crmId, providerReference, customerReference });
+const keyOf = ({ crmId, providerReference, customerReference }: Prepared) => ({
+  crmId,
+  providerReference,
+  customerReference,
+});
 
 async function listed(): Promise<string[]> {
   const parts = await Array.fromAsync(service.customers.listCustomers(owned));
   return parts.flatMap(({ customers }) => customers.map(({ id }) => id));
 }
 
-const rowOf = ({ id }: { id: string }) => service.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirst();
+const rowOf = ({ id }: { id: string }) =>
+  service.database.kysely.selectFrom('customer').selectAll().where('id', '=', id).executeTakeFirst();
 
 async function eventsOf({ id }: { id: string }): Promise<CustomerChanged[]> {
-  const rows = await service.database.kysely.selectFrom('outbox').select('payload').where('type', '=', events.customerChanged.type).orderBy('id').execute();
+  const rows = await service.database.kysely
+    .selectFrom('outbox')
+    .select('payload')
+    .where('type', '=', events.customerChanged.type)
+    .orderBy('id')
+    .execute();
   return rows.map(({ payload }) => CustomerChanged.decode(payload)).filter(({ customerId }) => customerId === id);
 }
 
@@ -73,11 +102,19 @@ describe('a customer that is prepared for a booking', () => {
     const prepared = await prepare();
     const { crmId, id } = prepared;
     await expect(get(prepared)).rejects.toMatchObject(absent);
-    await expect(service.customers.getCustomer({ crmId, key: { $case: 'id', value: id } })).rejects.toMatchObject(absent);
+    await expect(service.customers.getCustomer({ crmId, key: { $case: 'id', value: id } })).rejects.toMatchObject(
+      absent,
+    );
     await expect(service.customers.getRecipient({ crmId, customerId: id })).rejects.toMatchObject(absent);
-    await expect(service.customers.updateCustomer({ ...keyOf(prepared), userName: 'Eve' })).rejects.toMatchObject(absent);
-    await expect(service.customers.updateCustomer({ ...keyOf(prepared), newCustomerReference: 'new' })).rejects.toMatchObject(absent);
-    await expect(service.customers.deleteCustomer({ ...keyOf(prepared), ignoreFutureAppointments: true })).rejects.toMatchObject(absent);
+    await expect(service.customers.updateCustomer({ ...keyOf(prepared), userName: 'Eve' })).rejects.toMatchObject(
+      absent,
+    );
+    await expect(
+      service.customers.updateCustomer({ ...keyOf(prepared), newCustomerReference: 'new' }),
+    ).rejects.toMatchObject(absent);
+    await expect(
+      service.customers.deleteCustomer({ ...keyOf(prepared), ignoreFutureAppointments: true }),
+    ).rejects.toMatchObject(absent);
     expect(await listed()).not.toContain(id);
     expect(await eventsOf(prepared)).toEqual([]);
     // None of this prevents the booking.
@@ -93,7 +130,13 @@ describe('a customer that is prepared for a booking', () => {
 
   it('is replaced by one with other content, and cannot be booked any more', async () => {
     const prepared = await prepare();
-    for (const other of [{ userName: 'Eve' }, { email: undefined }, { note: 'other' }, { mobile: '1' }, { language: 'de' }]) {
+    for (const other of [
+      { userName: 'Eve' },
+      { email: undefined },
+      { note: 'other' },
+      { mobile: '1' },
+      { language: 'de' },
+    ]) {
       const { id, ...request } = prepared;
       const replacing = await prepare({ ...request, ...other });
       expect(replacing.id).not.toBe(id);
@@ -107,25 +150,51 @@ describe('a customer that is prepared for a booking', () => {
   it('is nobody else as soon as it is booked, whatever a later booking brings', async () => {
     const prepared = await prepare();
     await bookInCalendar(prepared);
-    const { customer, provisional } = await service.customers.createCustomer({ ...keyOf(prepared), userName: 'Eve', forBooking: true });
+    const { customer, provisional } = await service.customers.createCustomer({
+      ...keyOf(prepared),
+      userName: 'Eve',
+      forBooking: true,
+    });
     expect(provisional).toBe(false);
     expect(customer).toMatchObject({ id: prepared.id, userName: 'Ada', version: 1 });
   });
 
   it.each<[string, (prepared: Prepared) => Promise<unknown>]>([
     ['reads it', (prepared) => get(prepared)],
-    ['reads it by its id', ({ crmId, id }) => service.customers.getCustomer({ crmId, key: { $case: 'id', value: id } })],
+    [
+      'reads it by its id',
+      ({ crmId, id }) => service.customers.getCustomer({ crmId, key: { $case: 'id', value: id } }),
+    ],
     ['writes a mail to it', ({ crmId, id }) => service.customers.getRecipient({ crmId, customerId: id })],
-    ['creates it', async (prepared) => expect(await service.customers.createCustomer({ ...keyOf(prepared), userName: 'Eve' })).toMatchObject({ created: false, customer: { id: prepared.id } })],
-    ['gives somebody its reference', (prepared) => expect(rename(prepared)).rejects.toMatchObject({ code: 'customer.reference_taken' })],
+    [
+      'creates it',
+      async (prepared) =>
+        expect(await service.customers.createCustomer({ ...keyOf(prepared), userName: 'Eve' })).toMatchObject({
+          created: false,
+          customer: { id: prepared.id },
+        }),
+    ],
+    [
+      'gives somebody its reference',
+      (prepared) => expect(rename(prepared)).rejects.toMatchObject({ code: 'customer.reference_taken' }),
+    ],
     ['settles it', (prepared) => service.customers.settleCustomer(prepared)],
   ])('exists once it is booked, for whoever %s', async (_what, act) => {
     const prepared = await prepare();
     await bookInCalendar(prepared);
     await act(prepared);
-    expect(await rowOf(prepared)).toMatchObject({ userName: 'Ada', email: 'ada@example.com', note: 'VIP', version: 1, provisionalUntil: null, preparedBy: null });
+    expect(await rowOf(prepared)).toMatchObject({
+      userName: 'Ada',
+      email: 'ada@example.com',
+      note: 'VIP',
+      version: 1,
+      provisionalUntil: null,
+      preparedBy: null,
+    });
     expect(await listed()).toContain(prepared.id);
-    expect(await eventsOf(prepared)).toMatchObject([{ version: 1, change: CustomerChange.CREATED, actor: 'crm:sk_123456789' }]);
+    expect(await eventsOf(prepared)).toMatchObject([
+      { version: 1, change: CustomerChange.CREATED, actor: 'crm:sk_123456789' },
+    ]);
     expect((await service.customers.settleCustomer(prepared)).customer).toMatchObject({ id: prepared.id, version: 1 });
     await service.customers.dropCustomer(prepared);
     expect((await get(prepared)).customer).toMatchObject({ id: prepared.id });
@@ -135,18 +204,41 @@ describe('a customer that is prepared for a booking', () => {
   it('exists once it is booked, for whoever changes or deletes it', async () => {
     const [changed, renamed, deleted] = [await prepare(), await prepare(), await prepare()];
     for (const prepared of [changed, renamed, deleted]) await bookInCalendar(prepared);
-    expect((await service.customers.updateCustomer({ ...keyOf(changed), userName: 'Ada King' })).customer).toMatchObject({ id: changed.id, userName: 'Ada King', version: 2 });
-    expect((await service.customers.updateCustomer({ ...keyOf(renamed), newCustomerReference: `new-${randomUUID()}` })).customer).toMatchObject({ id: renamed.id, version: 2 });
+    expect(
+      (await service.customers.updateCustomer({ ...keyOf(changed), userName: 'Ada King' })).customer,
+    ).toMatchObject({ id: changed.id, userName: 'Ada King', version: 2 });
+    expect(
+      (await service.customers.updateCustomer({ ...keyOf(renamed), newCustomerReference: `new-${randomUUID()}` }))
+        .customer,
+    ).toMatchObject({ id: renamed.id, version: 2 });
     await service.customers.deleteCustomer({ ...keyOf(deleted), ignoreFutureAppointments: false });
     await expect(get(deleted)).rejects.toMatchObject(absent);
-    const changesOf = async (prepared: Prepared) => (await eventsOf(prepared)).map(({ version, change }) => [version, change]);
-    for (const prepared of [changed, renamed]) expect(await changesOf(prepared)).toEqual([[1, CustomerChange.CREATED], [2, CustomerChange.UPDATED]]);
-    expect(await changesOf(deleted)).toEqual([[1, CustomerChange.CREATED], [2, CustomerChange.DELETED]]);
+    const changesOf = async (prepared: Prepared) =>
+      (await eventsOf(prepared)).map(({ version, change }) => [version, change]);
+    for (const prepared of [changed, renamed])
+      expect(await changesOf(prepared)).toEqual([
+        [1, CustomerChange.CREATED],
+        [2, CustomerChange.UPDATED],
+      ]);
+    expect(await changesOf(deleted)).toEqual([
+      [1, CustomerChange.CREATED],
+      [2, CustomerChange.DELETED],
+    ]);
   });
 
   it.each<[string, (prepared: Prepared) => Promise<unknown>]>([
-    ['is created with it', async (prepared) => expect(await service.customers.createCustomer({ ...keyOf(prepared), userName: 'Eve' })).toMatchObject({ created: true, customer: { userName: 'Eve' } })],
-    ['is renamed to it', async (prepared) => expect(await rename(prepared)).toMatchObject({ customer: { userName: 'Other' } })],
+    [
+      'is created with it',
+      async (prepared) =>
+        expect(await service.customers.createCustomer({ ...keyOf(prepared), userName: 'Eve' })).toMatchObject({
+          created: true,
+          customer: { userName: 'Eve' },
+        }),
+    ],
+    [
+      'is renamed to it',
+      async (prepared) => expect(await rename(prepared)).toMatchObject({ customer: { userName: 'Other' } }),
+    ],
   ])('leaves its reference to whoever %s before it is booked', async (_what, act) => {
     const prepared = await prepare();
     await act(prepared);
@@ -159,10 +251,14 @@ describe('a customer that is prepared for a booking', () => {
   it('does not prevent that somebody is renamed to its reference, whenever it is prepared', async () => {
     for (let round = 0; round < 20; round += 1) {
       const contested = { ...owned, customerReference: `contested-${randomUUID()}` };
-      const preparing = Array.from({ length: 4 }, (_, index) => service.customers.createCustomer({ ...contested, userName: `Ada ${index}`, forBooking: true }));
+      const preparing = Array.from({ length: 4 }, (_, index) =>
+        service.customers.createCustomer({ ...contested, userName: `Ada ${index}`, forBooking: true }),
+      );
       const renaming = rename({ ...contested, userName: 'Ada', id: '' });
       await Promise.allSettled(preparing);
-      expect(await renaming).toMatchObject({ customer: { userName: 'Other', customerReference: contested.customerReference } });
+      expect(await renaming).toMatchObject({
+        customer: { userName: 'Other', customerReference: contested.customerReference },
+      });
     }
   });
 
@@ -170,11 +266,24 @@ describe('a customer that is prepared for a booking', () => {
     const [booked, rejected] = [await prepare(), await prepare()];
     await bookInCalendar(booked);
     const remaining = sql<number>`extract(epoch FROM provisional_until - now())::float8`;
-    const { seconds } = await service.database.kysely.selectFrom('customer').select(remaining.as('seconds')).where('id', '=', rejected.id).executeTakeFirstOrThrow();
+    const { seconds } = await service.database.kysely
+      .selectFrom('customer')
+      .select(remaining.as('seconds'))
+      .where('id', '=', rejected.id)
+      .executeTakeFirstOrThrow();
     expect(seconds).toBeGreaterThan(50);
     expect(seconds).toBeLessThanOrEqual(60);
-    await service.database.kysely.updateTable('customer').set({ provisionalUntil: sql<Date>`now()` }).where('id', '=', rejected.id).execute();
-    await service.database.kysely.updateTable('customer').set({ provisionalUntil: sql<Date>`now()` }).where('id', '=', booked.id).where('provisionalUntil', 'is not', null).execute();
+    await service.database.kysely
+      .updateTable('customer')
+      .set({ provisionalUntil: sql<Date>`now()` })
+      .where('id', '=', rejected.id)
+      .execute();
+    await service.database.kysely
+      .updateTable('customer')
+      .set({ provisionalUntil: sql<Date>`now()` })
+      .where('id', '=', booked.id)
+      .where('provisionalUntil', 'is not', null)
+      .execute();
     await eventually(async () => expect(await rowOf(rejected)).toBeUndefined());
     await eventually(async () => expect(await rowOf(booked)).toMatchObject({ version: 1, provisionalUntil: null }));
     expect(await bookInCalendar(rejected)).toBe(false);
@@ -187,21 +296,37 @@ describe('a customer that is prepared for a booking', () => {
     await bookInCalendar(booked);
     await service.customers.eraseAddress({ crmId: 'one', email: email.toUpperCase() });
     await eventually(async () => expect([await rowOf(booked), await rowOf(rejected)]).toEqual([undefined, undefined]));
-    expect((await eventsOf(booked)).map(({ change }) => change)).toEqual([CustomerChange.CREATED, CustomerChange.DELETED]);
+    expect((await eventsOf(booked)).map(({ change }) => change)).toEqual([
+      CustomerChange.CREATED,
+      CustomerChange.DELETED,
+    ]);
     expect(await eventsOf(rejected)).toEqual([]);
     expect(await bookInCalendar(rejected)).toBe(false);
-    const { rows } = await sql<{ copies: number }>`SELECT count(*) AS copies FROM customer WHERE email = ${email}`.execute(calendar.kysely);
+    const { rows } = await sql<{
+      copies: number;
+    }>`SELECT count(*) AS copies FROM customer WHERE email = ${email}`.execute(calendar.kysely);
     expect(rows).toEqual([{ copies: 0 }]);
   });
 });
 
 it('is unknown while calendar does not respond, and nobody else is', async () => {
   await using alone = await startCustomer();
-  const { customer } = await alone.customers.createCustomer({ ...owned, customerReference: 'prepared', userName: 'Ada', forBooking: true });
+  const { customer } = await alone.customers.createCustomer({
+    ...owned,
+    customerReference: 'prepared',
+    userName: 'Ada',
+    forBooking: true,
+  });
   await alone.customers.createCustomer({ ...owned, customerReference: 'created', userName: 'Eve' });
-  await expect(alone.customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } })).rejects.toMatchObject({ category: 'unavailable' });
-  await expect(alone.customers.createCustomer({ ...owned, customerReference: 'prepared', userName: 'Eve' })).rejects.toMatchObject({ category: 'unavailable' });
-  expect(await alone.customers.createCustomer({ ...owned, customerReference: 'created', userName: 'Eve' })).toMatchObject({ created: false });
+  await expect(
+    alone.customers.getCustomer({ crmId: 'one', key: { $case: 'id', value: customer!.id } }),
+  ).rejects.toMatchObject({ category: 'unavailable' });
+  await expect(
+    alone.customers.createCustomer({ ...owned, customerReference: 'prepared', userName: 'Eve' }),
+  ).rejects.toMatchObject({ category: 'unavailable' });
+  expect(
+    await alone.customers.createCustomer({ ...owned, customerReference: 'created', userName: 'Eve' }),
+  ).toMatchObject({ created: false });
   const [part] = await Array.fromAsync(alone.customers.listCustomers(owned));
   expect(part!.customers.map(({ customerReference }) => customerReference)).toEqual(['created']);
 });

@@ -14,7 +14,9 @@ export function createCommand(name: string, description: string): Command {
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
 }
 
-/** Runs something until Ctrl-C, which aborts its signal and ends the process with 130 when everything has been stopped. */
+/**
+ * Runs something until Ctrl-C, which aborts its signal and ends the process with 130 when everything has been stopped.
+ */
 export async function untilInterrupted<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());

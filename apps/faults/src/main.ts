@@ -16,8 +16,15 @@ const {
   seed: seeds = [randomInt(1_000_000)],
   minutes,
   only: kinds = faults,
-} = createCommand('faults', 'Start a system, inject faults while clients use it, and check its invariants from outside.')
-  .option('--seed <number>', 'determines the faults and what clients do; a range such as 1-30 makes one run per seed (default: random)', readSeeds)
+} = createCommand(
+  'faults',
+  'Start a system, inject faults while clients use it, and check its invariants from outside.',
+)
+  .option(
+    '--seed <number>',
+    'determines the faults and what clients do; a range such as 1-30 makes one run per seed (default: random)',
+    readSeeds,
+  )
   .option('--minutes <number>', 'how long faults are injected, per seed', readNumber, 1)
   .option('--only <ids>', 'only these kinds of faults, such as F1,F5 (default: all)', readKinds)
   .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)

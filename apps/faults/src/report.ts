@@ -77,11 +77,16 @@ function describeFaults(injected: readonly InjectedFault[]): string[] {
   const byKind = Map.groupBy(injected, ({ fault }) => fault);
   return [...byKind]
     .toSorted(([a], [b]) => Number(a.id.slice(1)) - Number(b.id.slice(1)))
-    .map(([{ id, name }, all]) => `| ${id} | ${name} | ${all.filter(({ hasHappened }) => hasHappened).length} of ${all.length} |`);
+    .map(
+      ([{ id, name }, all]) =>
+        `| ${id} | ${name} | ${all.filter(({ hasHappened }) => hasHappened).length} of ${all.length} |`,
+    );
 }
 
 function describeInvariants(violations: readonly Violation[]): string[] {
-  return Object.entries(invariants).map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`);
+  return Object.entries(invariants).map(
+    ([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`,
+  );
 }
 
 /** What is wrong after one run, as lines of text. */

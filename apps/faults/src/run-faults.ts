@@ -4,7 +4,14 @@ import { checkBookable } from './checks/bookable.ts';
 import { waitUntilDrained } from './checks/drained.ts';
 import { checkEffects } from './checks/effects.ts';
 import { checkErasure } from './checks/erasure.ts';
-import { type Evidence, type InjectedFault, readLists, readUser, type ShownAppointment, type Violation } from './checks/evidence.ts';
+import {
+  type Evidence,
+  type InjectedFault,
+  readLists,
+  readUser,
+  type ShownAppointment,
+  type Violation,
+} from './checks/evidence.ts';
 import { checkHistories } from './checks/histories.ts';
 import { checkMailOrder } from './checks/mail-order.ts';
 import { checkMails } from './checks/mails.ts';
@@ -29,7 +36,10 @@ export interface FaultOptions {
   seed: number;
   /** How long there are load and faults, in a round. */
   minutes: number;
-  /** Rounds follow each other until the clients have made so many changes, but no more than {@link maxRounds}. Without it, there is one. */
+  /**
+   * Rounds follow each other until the clients have made so many changes, but no more than {@link maxRounds}. Without
+   * it, there is one.
+   */
   minChanges?: number;
   kinds: readonly Fault[];
   /** The checkout whose services run. */
@@ -63,14 +73,20 @@ const stopMs = 10_000;
 /** Of a client between two actions. */
 const maxPauseMs = 120;
 
-/** Starts a system, breaks it while clients use it, lets it heal, and compares what is there with what the clients were told. */
+/**
+ * Starts a system, breaks it while clients use it, lets it heal, and compares what is there with what the clients were
+ * told.
+ */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const { root, onProgress, signal } = options;
   await using system = await startSystem({ root, onProgress, signal });
   return await unlessAborted(breakSystem(system, options), signal);
 }
 
-async function breakSystem(system: System, { seed, minutes, minChanges = 0, kinds, onProgress }: FaultOptions): Promise<FaultReport> {
+async function breakSystem(
+  system: System,
+  { seed, minutes, minChanges = 0, kinds, onProgress }: FaultOptions,
+): Promise<FaultReport> {
   const runMs = minutes * 60_000;
   const planning = createRandom(seed, planStream);
   const rounds = Array.from({ length: maxRounds }, () => planFaults(planning, { kinds, runMs }));
@@ -79,13 +95,18 @@ async function breakSystem(system: System, { seed, minutes, minChanges = 0, kind
   const loadStartedMs = performance.now();
   const tenants = await setUpTenants(system, journal, ended.signal);
   await using receiving = new AsyncDisposableStack();
-  const webhooks = await Promise.all(tenants.map(async (tenant) => receiving.use(await receiveWebhook(tenant, journal))));
+  const webhooks = await Promise.all(
+    tenants.map(async (tenant) => receiving.use(await receiveWebhook(tenant, journal))),
+  );
   const loadEnded = new AbortController();
   receiving.defer(() => loadEnded.abort());
   const drained = new AbortController();
 
   onProgress(`load and faults for ${minutes} min`);
-  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) }, loadEnded.signal);
+  const load = runLoad(
+    { tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) },
+    loadEnded.signal,
+  );
   const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
   const watching = watchSeats(tenants, loadEnded.signal);
   const injected: InjectedFault[] = [];
@@ -116,19 +137,40 @@ async function breakSystem(system: System, { seed, minutes, minChanges = 0, kind
   }
   violations.push(...(await check(evidence, seed)));
   if (violations.length > 0) system.keepFolder();
-  return { seed, injected, journal, mails: system.mail.mails.length, events: [...evidence.feeds.values()].flatMap(({ read }) => read).length, violations: distinct(violations), folder: system.folder };
+  return {
+    seed,
+    injected,
+    journal,
+    mails: system.mail.mails.length,
+    events: [...evidence.feeds.values()].flatMap(({ read }) => read).length,
+    violations: distinct(violations),
+    folder: system.folder,
+  };
 }
 
-/** What there is to see. Reservations still end by themselves, so it is looked at again if something happened meanwhile. */
-async function gather(known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'injected' | 'loadStartedMs'>): Promise<Evidence> {
+/**
+ * What there is to see. Reservations still end by themselves, so it is looked at again if something happened meanwhile.
+ */
+async function gather(
+  known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'injected' | 'loadStartedMs'>,
+): Promise<Evidence> {
   const { tenants } = known;
   const readFeeds = () => Promise.all(tenants.map(({ client }) => readFeed(client)));
-  for (let before = await readFeeds(); ; ) {
-    const lists = await Promise.all(tenants.flatMap(({ providers }) => providers.map(async (provider) => [provider, await readLists(provider)] as const)));
-    const users = await Promise.all(tenants.flatMap(({ users }) => users.map(async (user) => [user, await readUser(user)] as const)));
+  for (let before = await readFeeds(); ;) {
+    const lists = await Promise.all(
+      tenants.flatMap(({ providers }) =>
+        providers.map(async (provider) => [provider, await readLists(provider)] as const),
+      ),
+    );
+    const users = await Promise.all(
+      tenants.flatMap(({ users }) => users.map(async (user) => [user, await readUser(user)] as const)),
+    );
     const after = await readFeeds();
-    const feeds = tenants.map((tenant, index) => [tenant, { read: after[index]!, followed: [], delivered: [] }] as const);
-    if (after.every((events, index) => events.length === before[index]!.length)) return { ...known, lists: new Map(lists), users: new Map(users), feeds: new Map(feeds) };
+    const feeds = tenants.map(
+      (tenant, index) => [tenant, { read: after[index]!, followed: [], delivered: [] }] as const,
+    );
+    if (after.every((events, index) => events.length === before[index]!.length))
+      return { ...known, lists: new Map(lists), users: new Map(users), feeds: new Map(feeds) };
     before = after;
   }
 }
@@ -143,7 +185,9 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ...(await checkErasure(evidence)),
     ...checkHistories(evidence),
     ...journal.surprises.map(asViolation),
-    ...Object.values(system.groups).flatMap(({ badExits }) => badExits.filter((exit) => !waitedInVain(exit, evidence)).map(({ text }) => asViolation(text))),
+    ...Object.values(system.groups).flatMap(({ badExits }) =>
+      badExits.filter((exit) => !waitedInVain(exit, evidence)).map(({ text }) => asViolation(text)),
+    ),
   ];
   const random = createRandom(seed, checkStream);
   for (const provider of lists.keys()) violations.push(...(await checkBookable(provider, random)));
@@ -152,12 +196,13 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
 }
 
 /**
- * A process that stood still reads what was sent to it meanwhile as if it had just come, so an attempt that was not answered may have an effect after a later one was
- * rejected (see reliability.md). A client that must know asks.
+ * A process that stood still reads what was sent to it meanwhile as if it had just come, so an attempt that was not
+ * answered may have an effect after a later one was rejected (see reliability.md). A client that must know asks.
  */
 async function askAgain(tenants: readonly Tenant[], injected: readonly InjectedFault[]): Promise<void> {
   const pauses = injected.filter(({ fault }) => fault === hang);
-  const wasPaused = ({ startedMs, endedMs }: Operation): boolean => pauses.some((pause) => pause.startedMs < endedMs && startedMs < pause.endedMs);
+  const wasPaused = ({ startedMs, endedMs }: Operation): boolean =>
+    pauses.some((pause) => pause.startedMs < endedMs && startedMs < pause.endedMs);
   for (const { client, providers } of tenants) {
     for (const { at, participations } of providers) {
       for (const { reference, changes } of participations) {
@@ -173,7 +218,12 @@ async function askAgain(tenants: readonly Tenant[], injected: readonly InjectedF
 /** A process that is stopped while its database hangs is not done in time: it ends with 1, and loses nothing. */
 function waitedInVain({ atMs, isSlow }: BadExit, { injected, loadStartedMs }: Evidence): boolean {
   const exitMs = atMs - loadStartedMs;
-  return isSlow && injected.some(({ fault, startedMs, endedMs }) => fault === hangingDatabase && startedMs < exitMs && exitMs < endedMs + stopMs);
+  return (
+    isSlow &&
+    injected.some(
+      ({ fault, startedMs, endedMs }) => fault === hangingDatabase && startedMs < exitMs && exitMs < endedMs + stopMs,
+    )
+  );
 }
 
 /** What a client must never see is a broken promise about the answers (I2), unless it names another. */
@@ -191,7 +241,11 @@ interface Schedule {
 }
 
 /** One after the other. What a slow machine has no time left for does not happen. */
-async function inject(system: System, lane: readonly PlannedFault[], { loadStartedMs, beginMs, endMs, onProgress }: Schedule): Promise<InjectedFault[]> {
+async function inject(
+  system: System,
+  lane: readonly PlannedFault[],
+  { loadStartedMs, beginMs, endMs, onProgress }: Schedule,
+): Promise<InjectedFault[]> {
   const injected: InjectedFault[] = [];
   for (const planned of lane) {
     await delay(Math.max(0, loadStartedMs + beginMs + planned.atMs - performance.now()));
@@ -200,14 +254,19 @@ async function inject(system: System, lane: readonly PlannedFault[], { loadStart
       injected.push({ ...planned, startedMs, endedMs: startedMs, hasHappened: false });
       continue;
     }
-    onProgress(`${(startedMs / 1_000).toFixed(1).padStart(6)} s  ${planned.fault.id} ${planned.fault.name}: ${planned.what}`);
+    onProgress(
+      `${(startedMs / 1_000).toFixed(1).padStart(6)} s  ${planned.fault.id} ${planned.fault.name}: ${planned.what}`,
+    );
     const hasHappened = (await planned.run(system)) !== false;
     injected.push({ ...planned, startedMs, endedMs: performance.now() - loadStartedMs, hasHappened });
   }
   return injected;
 }
 
-/** Asks for the appointments of everybody in turn, while things break: seats must never be given twice, not even for a moment. */
+/**
+ * Asks for the appointments of everybody in turn, while things break: seats must never be given twice, not even for a
+ * moment.
+ */
 async function watchSeats(tenants: readonly Tenant[], until: AbortSignal): Promise<Violation[]> {
   const violations: Violation[] = [];
   const providers = tenants.flatMap((tenant) => tenant.providers);

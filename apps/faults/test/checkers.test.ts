@@ -17,7 +17,10 @@ interface Mutation extends Defect {
 }
 
 const minutes = 1;
-/** So much has to happen that a defect has an effect. A machine that is busy needs more than a minute for it while processes are killed. */
+/**
+ * So much has to happen that a defect has an effect. A machine that is busy needs more than a minute for it while
+ * processes are killed.
+ */
 const minChanges = 800;
 const seed = 7;
 
@@ -31,7 +34,7 @@ const mutations: Record<string, Mutation> = {
   },
   'an event that is published before the commit of its change': {
     file: 'libs/messaging/src/outbox.ts',
-    replace: '  await withRows(messaging.insertInto(\'outbox\'), rows).execute();',
+    replace: "  await withRows(messaging.insertInto('outbox'), rows).execute();",
     by: `  const { Client } = await import('pg');
   const client = new Client(process.env['DATABASE_URL']);
   await client.connect();
@@ -62,7 +65,8 @@ const mutations: Record<string, Mutation> = {
   },
   'timeslots that a booking does not lock': {
     file: 'apps/calendar/src/slot/claim-place.sql',
-    replace: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
+    replace:
+      'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
     by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
     kinds: ['F19'],
     violates: ['I10'],
@@ -80,7 +84,12 @@ const mutations: Record<string, Mutation> = {
         by: 'if (customerId !== null) return',
         violates: ['I14'],
       },
-      { file: 'apps/calendar/src/customer/customer-copy.ts', replace: '.doUpdateSet(row)', by: '.doUpdateSet({ ...row, email: undefined })', violates: [] },
+      {
+        file: 'apps/calendar/src/customer/customer-copy.ts',
+        replace: '.doUpdateSet(row)',
+        by: '.doUpdateSet({ ...row, email: undefined })',
+        violates: [],
+      },
     ],
   },
   'mails in the order in which their events arrive': {
@@ -89,7 +98,14 @@ const mutations: Record<string, Mutation> = {
     by: 'return sql`(false',
     kinds: ['F14'],
     violates: ['I15'],
-    and: [{ file: 'apps/notification/src/mail/store-written-mail.sql', replace: "IF request ? 'content' AND EXISTS (", by: 'IF false AND EXISTS (', violates: [] }],
+    and: [
+      {
+        file: 'apps/notification/src/mail/store-written-mail.sql',
+        replace: "IF request ? 'content' AND EXISTS (",
+        by: 'IF false AND EXISTS (',
+        violates: [],
+      },
+    ],
   },
 };
 
@@ -113,12 +129,18 @@ async function runCopy(patches: Patch[], kinds: string[]): Promise<Outcome> {
     signal: new AbortController().signal,
   });
   await rm(report.folder, { recursive: true, force: true });
-  return { violated: new Set(report.violations.map(({ invariant }) => invariant)), changes: report.journal.operations.length };
+  return {
+    violated: new Set(report.violations.map(({ invariant }) => invariant)),
+    changes: report.journal.operations.length,
+  };
 }
 
 describe('the checks', { timeout: 900_000 }, () => {
   it('find nothing wrong under the faults of all tests', async () => {
-    const { violated, changes } = await runCopy([], Object.values(mutations).flatMap(({ kinds }) => kinds));
+    const { violated, changes } = await runCopy(
+      [],
+      Object.values(mutations).flatMap(({ kinds }) => kinds),
+    );
     expect(violated).toEqual(new Set());
     // Otherwise it proves nothing.
     expect(changes).toBeGreaterThanOrEqual(minChanges);
@@ -128,7 +150,10 @@ describe('the checks', { timeout: 900_000 }, () => {
     const defects = [first, ...and];
     const { violated, changes } = await runCopy(defects, kinds);
     for (const { violates } of defects.filter((defect) => defect.violates.length > 0)) {
-      expect(violated.intersection(new Set(violates)), `only ${[...violated].join(', ')} after ${changes} changes`).not.toEqual(new Set());
+      expect(
+        violated.intersection(new Set(violates)),
+        `only ${[...violated].join(', ')} after ${changes} changes`,
+      ).not.toEqual(new Set());
     }
   });
 });

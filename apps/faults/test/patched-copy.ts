@@ -15,7 +15,10 @@ export interface Copy extends AsyncDisposable {
   root: string;
 }
 
-/** A copy of the services and libraries that differs from the working tree by these patches. Only packages are shared with it. */
+/**
+ * A copy of the services and libraries that differs from the working tree by these patches. Only packages are shared
+ * with it.
+ */
 export async function createCopy(patches: readonly Patch[]): Promise<Copy> {
   const root = await mkdtemp(join(tmpdir(), 'scheduling-patched-'));
   const remove = (): Promise<void> => rm(root, { recursive: true, force: true });
@@ -33,7 +36,10 @@ export async function createCopy(patches: readonly Patch[]): Promise<Copy> {
 async function apply(root: string, { file, replace, by }: Patch): Promise<void> {
   const text = await readFile(join(root, file), 'utf8');
   if (text.split(replace).length !== 2) throw new Error(`${file} does not have this text once: ${replace}`);
-  await writeFile(join(root, file), text.replace(replace, () => by));
+  await writeFile(
+    join(root, file),
+    text.replace(replace, () => by),
+  );
 }
 
 /** With their own packages, if they have any that differ from those of the others. */
@@ -55,5 +61,6 @@ async function linkPackages(root: string): Promise<void> {
   for (const name of await readdir(join(repositoryRoot, 'node_modules'))) {
     if (name !== scope) await symlink(join(repositoryRoot, 'node_modules', name), join(to, name));
   }
-  for (const library of await readdir(join(root, 'libs'))) await symlink(join(root, 'libs', library), join(to, scope, library));
+  for (const library of await readdir(join(root, 'libs')))
+    await symlink(join(root, 'libs', library), join(to, scope, library));
 }

@@ -22,13 +22,18 @@ const shareInCompany = 8;
 const turnLimits = { capacity: 2 * fullShare, shareInCompany, ...waiting };
 
 const mebibyte = 1_048_576;
-/** What may be in memory: bodies that have arrived or are arriving, and responses that are not sent. The heap of the process is a multiple of it. */
+/**
+ * What may be in memory: bodies that have arrived or are arriving, and responses that are not sent. The heap of the
+ * process is a multiple of it.
+ */
 const bodyLimits = { capacity: 32 * mebibyte, share: 4 * mebibyte, rests: false, ...waiting, maxWaitMs: 4_000 };
 const responseLimits = { capacity: 64 * mebibyte, share: 16 * mebibyte, rests: false, ...waiting };
 /** Smaller bodies and responses are not counted: the number of requests is limited, too. */
 const smallBytes = 16_384;
 const longestBodyBytes = mebibyte;
-/** What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read. */
+/**
+ * What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read.
+ */
 const streamBytes = 2 * mebibyte;
 /** A body weighs one more for each of these. */
 const bytesPerWeight = 8_192;
@@ -39,9 +44,14 @@ const countPerWeight = 4;
 export interface Admission {
   /** Waits until the CRM may have this request handled. Called again with a greater weight, it waits again. */
   admit(request: FastifyRequest, weight: number): Promise<void>;
-  /** Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none. */
+  /**
+   * Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none.
+   */
   takeTurn(request: FastifyRequest, weight: number, part: { first: boolean }): Promise<Disposable>;
-  /** Admits the requests to the routes of this scope, and holds memory for their bodies and responses. A body is not read before there is memory for it. */
+  /**
+   * Admits the requests to the routes of this scope, and holds memory for their bodies and responses. A body is not
+   * read before there is memory for it.
+   */
   guard(scope: FastifyInstance): void;
 }
 
@@ -56,7 +66,12 @@ export function createAdmission(): Admission {
   const responses = new FairQueue(responseLimits);
   const admitted = new WeakMap<FastifyRequest, Admitted>();
 
-  async function enter(queue: FairQueue, request: FastifyRequest, weight: number, patient = false): Promise<Disposable> {
+  async function enter(
+    queue: FairQueue,
+    request: FastifyRequest,
+    weight: number,
+    patient = false,
+  ): Promise<Disposable> {
     try {
       return await queue.enter(crmOf(request), weight, { signal: closedSignal(request), patient });
     } catch (error) {
@@ -78,7 +93,10 @@ export function createAdmission(): Admission {
     admitted.delete(request);
   }
 
-  /** Other requests have their turn between the steps of a heavy one: its body is parsed, checked, converted, and its response written. */
+  /**
+   * Other requests have their turn between the steps of a heavy one: its body is parsed, checked, converted, and its
+   * response written.
+   */
   async function pause(request: FastifyRequest): Promise<void> {
     if ((admitted.get(request)?.weight ?? 1) > 1) await nextTurn();
   }

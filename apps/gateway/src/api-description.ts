@@ -12,7 +12,10 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
       title: 'Scheduling API',
       version: '1',
       description: introduction,
-      contact: { name: 'Operator of this service', ...(contactEmail === '' ? { url: publicUrl } : { email: contactEmail }) },
+      contact: {
+        name: 'Operator of this service',
+        ...(contactEmail === '' ? { url: publicUrl } : { email: contactEmail }),
+      },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     externalDocs: { url: `${publicUrl}/guides`, description: 'Guides for integrators' },
@@ -20,7 +23,12 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
     security: [{ clientId: [] }],
     components: {
       securitySchemes: {
-        clientId: { type: 'apiKey' as const, in: 'header', name: 'X-SERVICE-CLIENT-ID', description: 'API key of the CRM.' },
+        clientId: {
+          type: 'apiKey' as const,
+          in: 'header',
+          name: 'X-SERVICE-CLIENT-ID',
+          description: 'API key of the CRM.',
+        },
       },
     },
     tags,

@@ -20,10 +20,20 @@ interface ProblemMedia {
   examples?: Json;
 }
 
-/** Alternative forms of a body or an answer, which the validator or the serializer distinguishes by a condition, are shown to readers as `anyOf`. */
+/**
+ * Alternative forms of a body or an answer, which the validator or the serializer distinguishes by a condition, are
+ * shown to readers as `anyOf`.
+ */
 export function showAlternatives(schema: FastifySchema): FastifySchema {
-  const responses = Object.entries((schema?.response ?? {}) as Json).map(([status, response]) => [status, showAlternative(response as Json)]);
-  return { ...schema, ...(schema?.body !== undefined && { body: showAlternative(schema.body as Json) }), response: Object.fromEntries(responses) };
+  const responses = Object.entries((schema?.response ?? {}) as Json).map(([status, response]) => [
+    status,
+    showAlternative(response as Json),
+  ]);
+  return {
+    ...schema,
+    ...(schema?.body !== undefined && { body: showAlternative(schema.body as Json) }),
+    response: Object.fromEntries(responses),
+  };
 }
 
 function showAlternative(schema: Json): Json {
@@ -39,7 +49,9 @@ export function completeDocument(document: Json): Json {
   const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(operations)) {
-      operation.parameters = [...(operation.parameters ?? []), prefer].toSorted((a, b) => placeInPath(path, a) - placeInPath(path, b));
+      operation.parameters = [...(operation.parameters ?? []), prefer].toSorted(
+        (a, b) => placeInPath(path, a) - placeInPath(path, b),
+      );
       if (method === 'delete' && operation.requestBody !== undefined) operation.requestBody['required'] = false;
       for (const [status, response] of Object.entries(operation.responses)) {
         response.headers = { ...response.headers, ...commonHeaders(method, status) };
@@ -48,20 +60,28 @@ export function completeDocument(document: Json): Json {
     }
   }
   const [eventExample] = (schemas['Event'] as { examples: unknown[] }).examples;
-  return { ...document, paths, webhooks: describeWebhooks(eventExample), components: { ...(document['components'] as Json), headers, schemas, examples } };
+  return {
+    ...document,
+    paths,
+    webhooks: describeWebhooks(eventExample),
+    components: { ...(document['components'] as Json), headers, schemas, examples },
+  };
 }
 
 /** An error response has an example for each of its codes. */
 function addExamples({ content }: Response, request: { hasBody: boolean }, examples: Json): void {
   const media = content?.['application/problem+json'];
-  if (media !== undefined) media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
+  if (media !== undefined)
+    media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
 }
 
 /** Moves every schema with a title to the components, once, and replaces it with references. */
 function nameComponents(node: unknown, schemas: Json): unknown {
   if (Array.isArray(node)) return node.map((each) => nameComponents(each, schemas));
   if (typeof node !== 'object' || node === null) return node;
-  const replaced = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, isData(key) ? value : nameComponents(value, schemas)]));
+  const replaced = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, isData(key) ? value : nameComponents(value, schemas)]),
+  );
   const { title, format, documentedEnum } = replaced;
   // For the serializer only: a client would take it to mean that the field may be missing.
   if (replaced['default'] === null) delete replaced['default'];
@@ -88,7 +108,10 @@ function placeInPath(path: string, { name, in: location }: { name: string; in: s
 
 /** The headers that any operation may send with this status. */
 function commonHeaders(method: string, status: string): Json {
-  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Preference-Applied'];
+  const names =
+    status === '401'
+      ? ['X-Request-Id', 'WWW-Authenticate']
+      : ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Preference-Applied'];
   if (method === 'post' && status.startsWith('2')) names.push('Idempotency-Replayed');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -97,13 +120,15 @@ const prefer = {
   name: 'Prefer',
   in: 'header',
   required: false,
-  description: 'With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored.',
+  description:
+    'With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored.',
   schema: { type: 'string' },
 };
 
 const headers = {
   'X-Request-Id': {
-    description: 'ID of the request: the one the client sent in this header, or a generated one. It is also in the logs.',
+    description:
+      'ID of the request: the one the client sent in this header, or a generated one. It is also in the logs.',
     schema: { type: 'string' },
     example: '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11',
   },
@@ -113,7 +138,8 @@ const headers = {
     example: '"key";q=6000;w=60',
   },
   RateLimit: {
-    description: 'What remains of the rate limit: `r` requests in the next `t` seconds. Absent if the CRM has no limit.',
+    description:
+      'What remains of the rate limit: `r` requests in the next `t` seconds. Absent if the CRM has no limit.',
     schema: { type: 'string' },
     example: '"key";r=5999;t=42',
   },
@@ -123,7 +149,8 @@ const headers = {
     example: 'handling=strict',
   },
   'Idempotency-Replayed': {
-    description: '`true` if the request repeats an earlier one with the same `Idempotency-Key`, and has had no effect of its own. Absent otherwise.',
+    description:
+      '`true` if the request repeats an earlier one with the same `Idempotency-Key`, and has had no effect of its own. Absent otherwise.',
     schema: { type: 'string' },
     example: 'true',
   },

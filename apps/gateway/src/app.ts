@@ -87,7 +87,13 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   return { http: app, routes };
 }
 
-function createInstance({ logger, trustedProxies }: { logger: FastifyBaseLogger; trustedProxies: string }): FastifyInstance {
+function createInstance({
+  logger,
+  trustedProxies,
+}: {
+  logger: FastifyBaseLogger;
+  trustedProxies: string;
+}): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
     // Requests are logged in request-hooks.ts; their id comes from the request context.
@@ -122,7 +128,10 @@ function toOriginForm(url: string): string {
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-function crmRoutes(dependencies: AppDependencies, { admission, strangers }: { admission: Admission; strangers: Strangers }) {
+function crmRoutes(
+  dependencies: AppDependencies,
+  { admission, strangers }: { admission: Admission; strangers: Strangers },
+) {
   const { clients } = dependencies;
   return async (scope: FastifyInstance): Promise<void> => {
     requireKey(scope, dependencies.keyRing, createRateLimiter(), strangers);

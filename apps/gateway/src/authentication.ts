@@ -8,25 +8,37 @@ import { type RateLimiter, windowSeconds } from './rate-limit.ts';
 import { closedSignal, withNewDeadline } from './request-hooks.ts';
 import { slowDown, type Strangers } from './strangers.ts';
 
-/** The wait before a request over the limit is rejected, in milliseconds: a client that repeats it at once would take the time of the others. */
+/**
+ * The wait before a request over the limit is rejected, in milliseconds: a client that repeats it at once would take
+ * the time of the others.
+ */
 const rejectionMs = 250;
 
 /**
- * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It runs before the body
- * is read, so that an unauthorised caller learns nothing, not even what a valid request looks like.
+ * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It
+ * runs before the body is read, so that an unauthorised caller learns nothing, not even what a valid request looks
+ * like.
  */
-export function requireKey(scope: FastifyInstance, keyRing: KeyRing, rateLimiter: RateLimiter, strangers: Strangers): void {
+export function requireKey(
+  scope: FastifyInstance,
+  keyRing: KeyRing,
+  rateLimiter: RateLimiter,
+  strangers: Strangers,
+): void {
   const authenticated = new WeakMap<FastifyRequest, { crmId: string; actor: string }>();
   scope.addHook('onRequest', async (request, reply) => {
     const { keyHash, keyPrefix, crm } = await authenticate(request, keyRing, strangers);
-    if (crm.requestsPerMinute !== undefined) await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
+    if (crm.requestsPerMinute !== undefined)
+      await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
     authenticated.set(request, { crmId: crm.crmId, actor: `crm:${keyPrefix}` });
   });
-  scope.addHook('preHandler', (request, _reply, done) => runWithContext({ ...currentContext()!, ...authenticated.get(request)! }, done));
+  scope.addHook('preHandler', (request, _reply, done) =>
+    runWithContext({ ...currentContext()!, ...authenticated.get(request)! }, done),
+  );
 }
 
 async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {
@@ -42,7 +54,13 @@ async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers
 }
 
 /** Sets the headers of draft-ietf-httpapi-ratelimit-headers. Rejects with `rate.limited`, after a while. */
-async function limitRate(request: FastifyRequest, reply: FastifyReply, rateLimiter: RateLimiter, keyHash: string, limit: number): Promise<void> {
+async function limitRate(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rateLimiter: RateLimiter,
+  keyHash: string,
+  limit: number,
+): Promise<void> {
   const { allowed, remaining, resetSeconds } = rateLimiter.take(keyHash, limit, Date.now());
   void reply.headers({
     'ratelimit-policy': `"key";q=${limit};w=${windowSeconds}`,

@@ -22,8 +22,8 @@ export function schemasFor({ routeOptions }: FastifyRequest): { query: BodySchem
 const nothing: BodySchema = { properties: {} };
 
 /**
- * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its kind, and those of the other kind
- * that are null or empty, which means that they are absent.
+ * The fields that this object can have; undefined if it may have any. For a body of one of two kinds: the fields of its
+ * kind, and those of the other kind that are null or empty, which means that they are absent.
  */
 export function fieldsOf(value: object, schema: BodySchema): Record<string, BodySchema> | undefined {
   if (schema.if === undefined) return schema.properties;

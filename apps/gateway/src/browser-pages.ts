@@ -4,7 +4,10 @@ import { basePathOf, renderPage, sendPage } from './html-page.ts';
 
 const { version } = manifest;
 
-/** Shows a page to people who open an unknown address in a browser. Returns undefined for API clients, which get a problem instead. */
+/**
+ * Shows a page to people who open an unknown address in a browser. Returns undefined for API clients, which get a
+ * problem instead.
+ */
 export type SendBrowserPage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
 
 /** The start page at `/`, and a "not found" page. */
@@ -13,7 +16,11 @@ export function createBrowserPages(publicUrl: string): SendBrowserPage {
   return (request, reply) => {
     if (!isBrowser(request)) return undefined;
     return request.url.split('?', 1)[0] === '/'
-      ? sendPage(reply, 200, renderPage('start', { language: 'en', title: 'Scheduling API', basePath, publicUrl, version }))
+      ? sendPage(
+          reply,
+          200,
+          renderPage('start', { language: 'en', title: 'Scheduling API', basePath, publicUrl, version }),
+        )
       : sendPage(reply, 404, renderPage('not-found', { language: 'en', title: 'Page not found', basePath }));
   };
 }

@@ -1,4 +1,10 @@
-import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, SandboxClockServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentServiceService,
+  BookingServiceService,
+  ParticipationServiceService,
+  SandboxClockServiceService,
+  TimeslotServiceService,
+} from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { ParticipationMailServiceService, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
@@ -7,7 +13,10 @@ import { type ClientOptions, createClient, type Definition } from '@scheduling/r
 import { addressed, type AddressedClient } from './addressed-client.ts';
 import { requireOwnCrm } from './require-own-crm.ts';
 
-/** The services behind the gateway; it has no data of its own. Whatever a message is made of, it is about the CRM of the request. */
+/**
+ * The services behind the gateway; it has no data of its own. Whatever a message is made of, it is about the CRM of the
+ * request.
+ */
 export interface Clients extends Disposable {
   identity: AddressedClient<IdentityServiceService>;
   timeslots: AddressedClient<TimeslotServiceService>;
@@ -33,7 +42,10 @@ export interface ClientAddresses {
 export function createClients(addresses: ClientAddresses, options: ClientOptions): Clients {
   const stack = new DisposableStack();
   const open = <D extends Definition>(definition: D, service: string, address: string): AddressedClient<D> =>
-    addressed(definition, stack.use(createClient(definition, service, address, { ...options, checkRequest: requireOwnCrm })));
+    addressed(
+      definition,
+      stack.use(createClient(definition, service, address, { ...options, checkRequest: requireOwnCrm })),
+    );
   return {
     identity: open(IdentityServiceService, 'identity', addresses.identityAddress),
     timeslots: open(TimeslotServiceService, 'calendar', addresses.calendarAddress),

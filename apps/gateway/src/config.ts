@@ -23,7 +23,10 @@ export interface Config {
   publicUrl: string;
   /** The operator's address for integrators, shown in the API document; empty if there is none. */
   contactEmail: string;
-  /** Addresses and networks of proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client. */
+  /**
+   * Addresses and networks of proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the
+   * client.
+   */
   trustedProxies: string;
 }
 

@@ -23,8 +23,8 @@ a[href^='https://scalar.com'] { display: none; }
 };
 
 /**
- * The page works under whatever name the gateway was reached by, and sends its requests there. Scalar leaves out what screen readers need to know of input fields
- * that complete, of links with an icon only, and of some buttons.
+ * The page works under whatever name the gateway was reached by, and sends its requests there. Scalar leaves out what
+ * screen readers need to know of input fields that complete, of links with an icon only, and of some buttons.
  */
 const script = `
 new MutationObserver(() => {
@@ -42,7 +42,8 @@ Scalar.createApiReference('#app', {
 const contentSecurityPolicy = [
   "default-src 'none'",
   `script-src 'self' ${contentHash(script)}`,
-  // Scalar makes style elements without a nonce, and their content depends on its version and options. They can load nothing from elsewhere.
+  // Scalar makes style elements without a nonce, and their content depends on its version and options. They can load
+  // nothing from elsewhere.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "connect-src 'self'",
@@ -51,7 +52,11 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ');
 
-export const documentationPage: RenderedFile = renderedFile('text/html; charset=utf-8', renderTemplate('documentation', { script }), {
-  'content-security-policy': contentSecurityPolicy,
-  'referrer-policy': 'no-referrer',
-});
+export const documentationPage: RenderedFile = renderedFile(
+  'text/html; charset=utf-8',
+  renderTemplate('documentation', { script }),
+  {
+    'content-security-policy': contentSecurityPolicy,
+    'referrer-policy': 'no-referrer',
+  },
+);

@@ -4,26 +4,58 @@ import { clearing, formats, given, givenFields, line, optionalLine } from './fie
 
 describe('a local date-time', () => {
   it.each([
-    '2030-01-01T00:00', '2028-02-29T23:59:59', '2030-01-01T10:00Z', '2030-01-01T10:00:00+14:00', '1900-01-01T00:00',
-    '2030-01-01T10:00:00.000Z', '2030-01-01T10:00:00.123456', '2030-01-01T10:00:00.123456789-0330', '2030-01-01T10:00+0200',
+    '2030-01-01T00:00',
+    '2028-02-29T23:59:59',
+    '2030-01-01T10:00Z',
+    '2030-01-01T10:00:00+14:00',
+    '1900-01-01T00:00',
+    '2030-01-01T10:00:00.000Z',
+    '2030-01-01T10:00:00.123456',
+    '2030-01-01T10:00:00.123456789-0330',
+    '2030-01-01T10:00+0200',
   ])('may be %s', (value) => {
     expect(formats['date-time-local'].passes(value)).toBe(true);
   });
 
   it.each([
-    '2100-02-29T10:00', '1899-12-31T23:59', '9999-01-01T00:00', '2030-01-01T10:00+15:00', '2030-01-01t10:00', '2030-1-1T10:00', ' 2030-01-01T10:00',
-    '2030-01-01T10:00.5', '2030-01-01T10:00:00.', '2030-01-01T10:00:00,5', '2030-01-01T10:00:00.1234567891', '2030-01-01T10:00+02', '2030-01-01T10:00+1500',
+    '2100-02-29T10:00',
+    '1899-12-31T23:59',
+    '9999-01-01T00:00',
+    '2030-01-01T10:00+15:00',
+    '2030-01-01t10:00',
+    '2030-1-1T10:00',
+    ' 2030-01-01T10:00',
+    '2030-01-01T10:00.5',
+    '2030-01-01T10:00:00.',
+    '2030-01-01T10:00:00,5',
+    '2030-01-01T10:00:00.1234567891',
+    '2030-01-01T10:00+02',
+    '2030-01-01T10:00+1500',
   ])('is not %s', (value) => {
     expect(formats['date-time-local'].passes(value)).toBe(false);
   });
 });
 
 describe('an instant', () => {
-  it.each(['2030-01-01T10:00Z', '2030-01-01T10:00:00Z', '2030-01-01T10:00:00+14:00', '2030-01-01T10:00-03:30', '2030-01-01T10:00:00.000Z', '2030-01-01T10:00:00+0200'])('may be %s', (value) => {
+  it.each([
+    '2030-01-01T10:00Z',
+    '2030-01-01T10:00:00Z',
+    '2030-01-01T10:00:00+14:00',
+    '2030-01-01T10:00-03:30',
+    '2030-01-01T10:00:00.000Z',
+    '2030-01-01T10:00:00+0200',
+  ])('may be %s', (value) => {
     expect(formats.instant.passes(value)).toBe(true);
   });
 
-  it.each(['2030-01-01T10:00', '2030-01-01T10:00:00', '2030-01-01', '2030-02-30T10:00Z', '2030-01-01T10:00+15:00', 'Z'])('is not %s', (value) => {
+  it.each([
+    '2030-01-01T10:00',
+    '2030-01-01T10:00:00',
+    '2030-01-01',
+    '2030-02-30T10:00Z',
+    '2030-01-01T10:00+15:00',
+    'Z',
+  ])('is not %s', (value) => {
     expect(formats.instant.passes(value)).toBe(false);
   });
 });
@@ -33,9 +65,12 @@ describe('an e-mail address', () => {
     expect(formats.email.passes(value)).toBe(true);
   });
 
-  it.each(['a', '@b', 'a@', 'a@b@c', 'a b@c', 'a@b.', 'a@.b', '"a"@b', 'a@b\n', `${'a'.repeat(65)}@b`, 'a@b,c'])('is not %j', (value) => {
-    expect(formats.email.passes(value)).toBe(false);
-  });
+  it.each(['a', '@b', 'a@', 'a@b@c', 'a b@c', 'a@b.', 'a@.b', '"a"@b', 'a@b\n', `${'a'.repeat(65)}@b`, 'a@b,c'])(
+    'is not %j',
+    (value) => {
+      expect(formats.email.passes(value)).toBe(false);
+    },
+  );
 });
 
 describe('a reference', () => {
@@ -50,7 +85,14 @@ describe('a reference', () => {
 
 describe('an optional value', () => {
   it('that is null or empty counts as absent', () => {
-    expect([given(null), given(''), given(undefined), given('x'), given(0), given(false)]).toEqual([undefined, undefined, undefined, 'x', 0, false]);
+    expect([given(null), given(''), given(undefined), given('x'), given(0), given(false)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'x',
+      0,
+      false,
+    ]);
   });
 
   it('clears if it is null, and keeps if it is absent', () => {
@@ -59,7 +101,12 @@ describe('an optional value', () => {
 });
 
 it('takes the given fields of a body, and only those that its schema names', () => {
-  const schema = Type.Object({ reference: line(), note: Type.Optional(optionalLine()), phone: Type.Optional(optionalLine()), count: Type.Integer() });
+  const schema = Type.Object({
+    reference: line(),
+    note: Type.Optional(optionalLine()),
+    phone: Type.Optional(optionalLine()),
+    count: Type.Integer(),
+  });
   const body = { reference: 'r', note: '', phone: null, count: 0, crmId: 'another' };
   expect(givenFields(schema, body)).toEqual({ reference: 'r', note: undefined, phone: undefined, count: 0 });
 });

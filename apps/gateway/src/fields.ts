@@ -12,8 +12,8 @@ import {
 } from 'typebox';
 
 /**
- * The kinds of fields that requests consist of. Lengths count code points. An optional field may be null, and an empty string is treated
- * as null; what null means (absent, or clear) is up to the operation.
+ * The kinds of fields that requests consist of. Lengths count code points. An optional field may be null, and an empty
+ * string is treated as null; what null means (absent, or clear) is up to the operation.
  */
 
 /** Length of a reference, name or other single-line text. */
@@ -27,7 +27,10 @@ interface Options {
   minLength?: number;
   maxLength?: number;
   format?: FieldFormat;
-  /** Values that only the API document lists, because the service that checks them rejects others with a status of its own. */
+  /**
+   * Values that only the API document lists, because the service that checks them rejects others with a status of its
+   * own.
+   */
   documentedEnum?: readonly (string | null)[];
 }
 
@@ -77,7 +80,11 @@ export function dateTime(meaning?: string): TString {
 }
 
 export function optionalDateTime(): TUnsafe<string | null> {
-  return Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time-local', description: dateTimeDescription });
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    format: 'date-time-local',
+    description: dateTimeDescription,
+  });
 }
 
 /** Where no provider says in which time zone a local one would be. `meaning` is a sentence. */
@@ -90,7 +97,11 @@ export function integer(options: { minimum: number; maximum: number; description
   return Type.Integer(options);
 }
 
-export function optionalInteger(options: { minimum: number; maximum: number; description: string }): TUnsafe<number | null> {
+export function optionalInteger(options: {
+  minimum: number;
+  maximum: number;
+  description: string;
+}): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options });
 }
 
@@ -99,11 +110,17 @@ export function optionalBoolean(options: { description: string }): TUnsafe<boole
 }
 
 /** One of a set of strings. */
-export function oneOf<const Values extends readonly string[]>(values: Values, options: Options = {}): TUnsafe<Values[number]> {
+export function oneOf<const Values extends readonly string[]>(
+  values: Values,
+  options: Options = {},
+): TUnsafe<Values[number]> {
   return Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...options });
 }
 
-/** A body of one of two kinds, distinguished by whether a field is {@link given}. The API document shows the two as `anyOf`. */
+/**
+ * A body of one of two kinds, distinguished by whether a field is {@link given}. The API document shows the two as
+ * `anyOf`.
+ */
 export function alternative<With extends TSchema, Without extends TSchema>(
   field: string,
   withField: With,
@@ -120,7 +137,10 @@ export function alternative<With extends TSchema, Without extends TSchema>(
   });
 }
 
-/** A reference in the path. Its description must not mention encoding: client libraries encode path parameters, and a reader would encode twice. */
+/**
+ * A reference in the path. Its description must not mention encoding: client libraries encode path parameters, and a
+ * reader would encode twice.
+ */
 export function pathReference(description: string): TString {
   return Type.String({ minLength: 1, maxLength: maxLineLength, format: 'line', description });
 }
@@ -138,7 +158,10 @@ export function optionalBody<Properties extends TProperties>(
   return Type.Unsafe<Static<TObject<Properties>> | null>({ type: ['object', 'null'], properties, ...options });
 }
 
-/** A flag in the query, `true` or `false`. Optional for clients; a handler always sees a value, because validation sets the default. */
+/**
+ * A flag in the query, `true` or `false`. Optional for clients; a handler always sees a value, because validation sets
+ * the default.
+ */
 export function flag(fallback: boolean, description: string): TUnsafe<boolean> {
   return Type.Optional(Type.Unsafe<boolean>({ type: 'boolean', default: fallback, description })) as TUnsafe<boolean>;
 }
@@ -148,13 +171,23 @@ export function given<T>(value: T | null | undefined): T | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** The {@link given} fields of an object. Takes only those that the schema names, so that clients cannot set other fields of a message. */
-export function givenFields<Properties extends TProperties>(schema: { properties: Properties }, object: Static<TObject<Properties>>): GivenFields<Static<TObject<Properties>>> {
+/**
+ * The {@link given} fields of an object. Takes only those that the schema names, so that clients cannot set other
+ * fields of a message.
+ */
+export function givenFields<Properties extends TProperties>(
+  schema: { properties: Properties },
+  object: Static<TObject<Properties>>,
+): GivenFields<Static<TObject<Properties>>> {
   const values = object as Record<string, unknown>;
-  return Object.fromEntries(Object.keys(schema.properties).map((name) => [name, given(values[name])])) as GivenFields<Static<TObject<Properties>>>;
+  return Object.fromEntries(Object.keys(schema.properties).map((name) => [name, given(values[name])])) as GivenFields<
+    Static<TObject<Properties>>
+  >;
 }
 
-type GivenFields<Fields> = { [Name in keyof Fields]: null extends Fields[Name] ? NonNullable<Fields[Name]> | undefined : Fields[Name] };
+type GivenFields<Fields> = {
+  [Name in keyof Fields]: null extends Fields[Name] ? NonNullable<Fields[Name]> | undefined : Fields[Name];
+};
 
 /** On an update, null clears a text (sent to the services as an empty string), and an absent one keeps its value. */
 export function clearing(value: string | null | undefined): string | undefined {
@@ -165,34 +198,47 @@ export function clearing(value: string | null | undefined): string | undefined {
 export const maxFormattedLength = 2 * maxLongTextLength;
 
 /**
- * String formats: which values pass, and the error for those that do not. Every format accepts the empty string; required fields reject it by
- * length. Ajv checks a format even if `maxLength` has already failed, so a longer value than {@link maxFormattedLength} is rejected unseen, and
- * each check takes time in proportion to the length.
+ * String formats: which values pass, and the error for those that do not. Every format accepts the empty string;
+ * required fields reject it by length. Ajv checks a format even if `maxLength` has already failed, so a longer value
+ * than {@link maxFormattedLength} is rejected unseen, and each check takes time in proportion to the length.
  */
 export const formats = {
   line: { passes: isLine, detail: 'must not contain control characters' },
   text: { passes: isText, detail: 'must not contain control characters other than tabs and line breaks' },
   email: { passes: (value) => value === '' || isEmailAddress(value), detail: 'must be an e-mail address' },
-  // Clients take the segments . and .. out of a path, even if they are encoded (RFC 3986, 5.2.4): nobody could address it.
-  'path-segment': { passes: (value) => isLine(value) && value !== '.' && value !== '..', detail: 'must not be . or .., nor contain control characters' },
+  // Clients take the segments . and .. out of a path, even if they are encoded (RFC 3986, 5.2.4): nobody could address
+  // it.
+  'path-segment': {
+    passes: (value) => isLine(value) && value !== '.' && value !== '..',
+    detail: 'must not be . or .., nor contain control characters',
+  },
   reference: {
     passes: (value) => value === '' || (isLine(value) && isUserReference(value)),
     detail: 'must have the format uniqueId@platformName',
   },
   // interface 2.1
   username: {
-    passes: (value) => value === '' || (isLine(value) && !/[/?:&#\\]/.test(value) && /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800\uFFF9-\uFFFB]/u.test(value)),
+    passes: (value) =>
+      value === '' ||
+      (isLine(value) &&
+        !/[/?:&#\\]/.test(value) &&
+        /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800\uFFF9-\uFFFB]/u.test(value)),
     detail: 'must have a visible character, and must not contain / ? : & # \\ or control characters',
   },
   'date-time-local': {
     passes: (value) => value === '' || isLocalDateTime(value),
-    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds, a fraction of up to 9 digits, and Z or a UTC offset',
+    detail:
+      'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds, a fraction of up to 9 digits, and Z or a UTC offset',
   },
   instant: {
     passes: (value) => value === '' || (isLocalDateTime(value) && /[Z+-]/.test(value.slice(16))),
-    detail: 'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds and a fraction of up to 9 digits',
+    detail:
+      'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds and a fraction of up to 9 digits',
   },
-  'language-tag': { passes: (value) => value === '' || parseLanguageTag(value) !== undefined, detail: 'must be a language tag such as de or en' },
+  'language-tag': {
+    passes: (value) => value === '' || parseLanguageTag(value) !== undefined,
+    detail: 'must be a language tag such as de or en',
+  },
 } satisfies Record<string, { passes: (value: string) => boolean; detail: string }>;
 
 export type FieldFormat = keyof typeof formats;
@@ -212,8 +258,9 @@ function isText(value: string): boolean {
 }
 
 /**
- * A valid value as the services read it: date-times without a fraction of a second, which is cut off, and with a colon in the offset. It is done here, for all fields, because a service
- * of a version before that takes a date-time with another offset for a local one.
+ * A valid value as the services read it: date-times without a fraction of a second, which is cut off, and with a colon
+ * in the offset. It is done here, for all fields, because a service of a version before that takes a date-time with
+ * another offset for a local one.
  */
 export function normalize(value: string, format: string | undefined): string {
   if (format !== 'date-time-local' && format !== 'instant') return value;
@@ -229,7 +276,9 @@ function isLocalDateTime(value: string): boolean {
   const year = Number(match[1]);
   if (year < firstYear || year > lastYear) return false;
   try {
-    Temporal.PlainDateTime.from(match[2] === undefined ? value : value.slice(0, -match[2].length), { overflow: 'reject' });
+    Temporal.PlainDateTime.from(match[2] === undefined ? value : value.slice(0, -match[2].length), {
+      overflow: 'reject',
+    });
     return true;
   } catch {
     return false;

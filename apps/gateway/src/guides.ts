@@ -14,7 +14,10 @@ const indexPage = 'README';
 /** The file of each page, by the name of the page. */
 type Sources = Map<string, string>;
 
-/** Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and the client beside them. */
+/**
+ * Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and
+ * the client beside them.
+ */
 export function serveGuides(app: FastifyInstance, publicUrl: string): void {
   const basePath = basePathOf(publicUrl);
   let sources: Sources | undefined;
@@ -42,12 +45,16 @@ function renderGuide(page: string, sources: Sources, basePath: string): string {
   const file = sources.get(page)!;
   const markdown = readFileSync(file, 'utf8');
   const [, title] = /^# (.+)$/m.exec(markdown)!;
-  const marked = new Marked(gfmHeadingId(), { renderer: createRenderer((href) => addressOf(href, { file, sources, basePath })) });
+  const marked = new Marked(gfmHeadingId(), {
+    renderer: createRenderer((href) => addressOf(href, { file, sources, basePath })),
+  });
   const content = marked.parse(markdown.replace(/^# .+\n/m, ''));
   return renderPage('guide', { language: 'en', title: title!, basePath, content, isIndex: page === indexPage });
 }
 
-/** A link leads to another page, or is shown as text. A table that is too wide can be scrolled, with the keyboard, too. */
+/**
+ * A link leads to another page, or is shown as text. A table that is too wide can be scrolled, with the keyboard, too.
+ */
 function createRenderer(addressOfLink: (href: string) => string | undefined): Partial<Renderer> {
   let tables = 0;
   return {
@@ -65,7 +72,10 @@ function createRenderer(addressOfLink: (href: string) => string | undefined): Pa
 }
 
 /** Undefined if the target is not among the pages. */
-function addressOf(href: string, { file, sources, basePath }: { file: string; sources: Sources; basePath: string }): string | undefined {
+function addressOf(
+  href: string,
+  { file, sources, basePath }: { file: string; sources: Sources; basePath: string },
+): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
   const [path = '', anchor] = href.split('#', 2);
   const target = resolve(file, '..', path);

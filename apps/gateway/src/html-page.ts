@@ -12,7 +12,10 @@ export interface PageValues {
 }
 
 /** Renders a template in the layout that all pages share. Escapes every value. */
-export function renderPage(template: 'start' | 'not-found' | 'email-verification' | 'guide', values: PageValues): string {
+export function renderPage(
+  template: 'start' | 'not-found' | 'email-verification' | 'guide',
+  values: PageValues,
+): string {
   return renderTemplate(template, { ...values, style });
 }
 
@@ -34,7 +37,11 @@ export function sendPage(reply: FastifyReply, status: number, html: string): Fas
   return reply
     .code(status)
     .type('text/html; charset=utf-8')
-    .headers({ 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
+    .headers({
+      'content-security-policy': contentSecurityPolicy,
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
     .send(html);
 }
 

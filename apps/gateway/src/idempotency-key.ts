@@ -8,12 +8,16 @@ export const idempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       pattern: '^[\\x21-\\x7e]{1,255}$',
-      description: 'A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect.',
+      description:
+        'A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect.',
     }),
   ),
 });
 
-/** Forwards a request's key with the calls of its handler, and marks a response that only repeats an earlier one. The key has already been validated. */
+/**
+ * Forwards a request's key with the calls of its handler, and marks a response that only repeats an earlier one. The
+ * key has already been validated.
+ */
 export function passOnIdempotencyKeys(scope: FastifyInstance): void {
   scope.addHook('preHandler', (request, reply, done) => {
     const key = request.headers['idempotency-key'];

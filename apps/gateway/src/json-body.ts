@@ -10,7 +10,8 @@ export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, '
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    if (body.length === 0 && (request.method === 'DELETE' || request.routeOptions.schema?.body === undefined)) return done(null);
+    if (body.length === 0 && (request.method === 'DELETE' || request.routeOptions.schema?.body === undefined))
+      return done(null);
     if (body.length === 0) return done(new RequestError('request.malformed', { detail: 'The body is empty.' }));
     const refusal = refusalOfEncoding(request, body);
     if (refusal !== undefined) return done(refusal);
@@ -26,17 +27,27 @@ export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, '
   });
 }
 
-/** A body must be UTF-8. Anything else would be decoded with replacement characters, and different names would become the same. */
+/**
+ * A body must be UTF-8. Anything else would be decoded with replacement characters, and different names would become
+ * the same.
+ */
 export function refusalOfEncoding({ headers }: FastifyRequest, body: Buffer): RequestError | undefined {
-  const charsets = [...headers['content-type']!.matchAll(/;\s*charset\s*=\s*"?([^\s";]+)/gi)].map(([, charset]) => charset!);
+  const charsets = [...headers['content-type']!.matchAll(/;\s*charset\s*=\s*"?([^\s";]+)/gi)].map(
+    ([, charset]) => charset!,
+  );
   // `utf8` is not registered, but in use.
   if (!charsets.every((charset) => /^utf-?8$/i.test(charset))) {
-    return new RequestError('request.unsupported_media_type', { detail: 'The body must be UTF-8: the charset in Content-Type is another one.' });
+    return new RequestError('request.unsupported_media_type', {
+      detail: 'The body must be UTF-8: the charset in Content-Type is another one.',
+    });
   }
   return isUtf8(body) ? undefined : new RequestError('request.malformed', { detail: 'The body is not valid UTF-8.' });
 }
 
-/** A compressed body is rejected before it is read (RFC 9110 15.5.16): as text it would be nonsense, and the process would be busy with a mebibyte of it. */
+/**
+ * A compressed body is rejected before it is read (RFC 9110 15.5.16): as text it would be nonsense, and the process
+ * would be busy with a mebibyte of it.
+ */
 export function refuseCompressedBodies(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (request) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';

@@ -101,7 +101,9 @@ describe('an unknown key', () => {
 
 it('does not cache the failure of a look-up while identity is down', async () => {
   let away = true;
-  const { ring } = keyRing(() => (away ? Promise.reject(new DomainError('service.unavailable')) : Promise.resolve(known)));
+  const { ring } = keyRing(() =>
+    away ? Promise.reject(new DomainError('service.unavailable')) : Promise.resolve(known),
+  );
   await expect(ring.authenticate('k')).rejects.toMatchObject({ category: 'unavailable' });
   away = false;
   expect(await ring.authenticate('k')).toMatchObject({ crm });

@@ -14,7 +14,10 @@ export interface Credentials {
 
 /** A cache of the keys that this gateway has seen recently. */
 export interface KeyRing {
-  /** Returns the owner of this key. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity does not answer. */
+  /**
+   * Returns the owner of this key. Rejects with `key.missing`, `key.invalid`, or `service.unavailable` when identity
+   * does not answer.
+   */
   authenticate(key: string | undefined): Promise<Credentials>;
   /** Whether identity has known this key, even if it is not cached any more. */
   hasKnown(key: string | undefined): boolean;
@@ -55,8 +58,8 @@ const unknownMs = 5_000;
 const deafMs = 4_000;
 
 /**
- * Caches identity's answer about a key, by the key's hash. Concurrent look-ups of one key share one call; an answer that was in flight
- * when its key was evicted is not cached.
+ * Caches identity's answer about a key, by the key's hash. Concurrent look-ups of one key share one call; an answer
+ * that was in flight when its key was evicted is not cached.
  */
 export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions): KeyRing {
   const answers = new LRUCache<string, Answer>({ max: maxKeys });
@@ -87,7 +90,11 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
     try {
       const { crm, keyPrefix, expiresAt } = await lookUp(hash);
       const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-      return { owner: crm && { crm, keyPrefix }, askedAtMs, believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs) };
+      return {
+        owner: crm && { crm, keyPrefix },
+        askedAtMs,
+        believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs),
+      };
     } catch (error) {
       if (!(error instanceof DomainError) || error.category !== 'unauthenticated') throw error;
       return { owner: undefined, askedAtMs, believedUntilMs: askedAtMs + unknownMs };
@@ -104,7 +111,8 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
       if (owner === undefined) throw new DomainError('key.invalid');
       return { keyHash, ...owner };
     },
-    hasKnown: (key = '') => key !== '' && key.length <= maxKeyLength && answers.get(hashOf(key).toString('base64'))?.owner !== undefined,
+    hasKnown: (key = '') =>
+      key !== '' && key.length <= maxKeyLength && answers.get(hashOf(key).toString('base64'))?.owner !== undefined,
     forgetKey: (hash) => {
       const keyHash = Buffer.from(hash).toString('base64');
       underWay.delete(keyHash);

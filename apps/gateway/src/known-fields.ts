@@ -3,8 +3,9 @@ import { type BodySchema, fieldsOf, schemasFor } from './body-schema.ts';
 import { normalize } from './fields.ts';
 
 /**
- * A handler sees only the parameters and fields that the schemas of its route name; the others are removed when the request has been validated. So they have no meaning,
- * whatever a handler does with a body or a query. Without a schema, nothing is left of it. Values are normalized.
+ * A handler sees only the parameters and fields that the schemas of its route name; the others are removed when the
+ * request has been validated. So they have no meaning, whatever a handler does with a body or a query. Without a
+ * schema, nothing is left of it. Values are normalized.
  */
 export function removeUnknownFields(scope: FastifyInstance): void {
   scope.addHook('preHandler', (request, _reply, done) => {
@@ -15,7 +16,10 @@ export function removeUnknownFields(scope: FastifyInstance): void {
   });
 }
 
-/** A copy with only the fields that the schema names, at every depth, and normalized. Of an object or list whose schema does not say what is in it, nothing is left. */
+/**
+ * A copy with only the fields that the schema names, at every depth, and normalized. Of an object or list whose schema
+ * does not say what is in it, nothing is left.
+ */
 export function knownFields(value: unknown, schema: BodySchema): unknown {
   if (typeof value === 'string') return normalize(value, schema.format);
   if (typeof value !== 'object' || value === null) return value;

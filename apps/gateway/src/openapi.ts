@@ -7,8 +7,8 @@ import { type RenderedFile, renderedFile, sendFile } from './rendered-files.ts';
 import { loadViewer } from './viewer.ts';
 
 /**
- * Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try it at `/docs`. Neither
- * needs a key, so each file is made once.
+ * Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try
+ * it at `/docs`. Neither needs a key, so each file is made once.
  */
 export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner): Promise<void> {
   await app.register(swagger, {
@@ -31,7 +31,9 @@ export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner):
   };
   const schema = { hide: true };
   for (const [url, file] of Object.entries(files)) {
-    app.get(url, { schema }, async (request: FastifyRequest, reply: FastifyReply) => sendFile(request, reply, await file()));
+    app.get(url, { schema }, async (request: FastifyRequest, reply: FastifyReply) =>
+      sendFile(request, reply, await file()),
+    );
   }
   // The addresses in the page are relative to /docs.
   app.get('/docs/', { schema }, async (_request, reply) => reply.redirect('../docs', 301));

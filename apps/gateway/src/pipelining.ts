@@ -10,9 +10,9 @@ interface Exchange {
 }
 
 /**
- * Handles the requests of a connection one after another, as their responses have to be sent. A client that pipelines hundreds of requests gets no
- * more of the gateway's time than one that waits for each response, and requests whose connection is closed in the meantime are never handled. A
- * request that waits has cost nothing but Node's parser.
+ * Handles the requests of a connection one after another, as their responses have to be sent. A client that pipelines
+ * hundreds of requests gets no more of the gateway's time than one that waits for each response, and requests whose
+ * connection is closed in the meantime are never handled. A request that waits has cost nothing but Node's parser.
  */
 export function handleConnectionsInTurn(server: Server): void {
   const [handle] = server.listeners('request') as [RequestListener];

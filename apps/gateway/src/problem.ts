@@ -3,7 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { type RequestErrorCode, requestErrors } from './request-errors.ts';
 
-/** One invalid part of a request: a field of the body by its JSON pointer (RFC 6901), or a path or query parameter by its name. */
+/**
+ * One invalid part of a request: a field of the body by its JSON pointer (RFC 6901), or a path or query parameter by
+ * its name.
+ */
 export type Fault = { pointer: string; detail: string } | { parameter: string; detail: string };
 
 /** An `application/problem+json` body (RFC 9457). */
@@ -27,7 +30,10 @@ export class RequestError extends Error {
   readonly faults: Fault[];
   readonly headers: Record<string, string>;
 
-  constructor(code: RequestErrorCode, options: { detail?: string; faults?: Fault[]; headers?: Record<string, string> } = {}) {
+  constructor(
+    code: RequestErrorCode,
+    options: { detail?: string; faults?: Fault[]; headers?: Record<string, string> } = {},
+  ) {
     super(options.detail ?? requestErrors[code].text);
     this.code = code;
     this.faults = options.faults ?? [];
@@ -50,16 +56,27 @@ export interface Refusal {
   headers: Record<string, string>;
 }
 
-/** The only place where a failure becomes an HTTP status. An unknown error gets a generic response: its message may reveal internals. */
+/**
+ * The only place where a failure becomes an HTTP status. An unknown error gets a generic response: its message may
+ * reveal internals.
+ */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof RequestError) {
-    return { status: statusOf(error.code), code: error.code, detail: error.message, faults: error.faults, headers: error.headers };
+    return {
+      status: statusOf(error.code),
+      code: error.code,
+      detail: error.message,
+      faults: error.faults,
+      headers: error.headers,
+    };
   }
   if (error instanceof DomainError && error.code !== refusedGateway) return refusalOfDomainError(error);
   return toRefusal(new RequestError(codeOfFrameworkError(error)));
 }
 
-/** Sends a problem as the response. Errors that need a human's attention are logged; the caller never sees their text. */
+/**
+ * Sends a problem as the response. Errors that need a human's attention are logged; the caller never sees their text.
+ */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error);
   if (refusal.status === 500) request.log.error({ err: error }, 'unexpected error');
@@ -90,7 +107,9 @@ export type ProblemCode = ErrorCode | RequestErrorCode;
 
 /** The HTTP status of every response with this code. */
 export function statusOf(code: ProblemCode): number {
-  return code in requestErrors ? requestErrors[code as RequestErrorCode].status : statusOfCategory[errorCodes[code as ErrorCode].category];
+  return code in requestErrors
+    ? requestErrors[code as RequestErrorCode].status
+    : statusOfCategory[errorCodes[code as ErrorCode].category];
 }
 
 /** The default message for this code, unless the place that rejects has a more specific one. */
@@ -117,7 +136,14 @@ const refusedGateway = 'caller.forbidden' satisfies ErrorCode;
 const unavailable = 'service.unavailable' satisfies ErrorCode;
 
 function refusalOfDomainError(error: DomainError): Refusal {
-  const refusal = { status: statusOfCategory[error.category], code: error.code, detail: error.message, reason: error.reason, faults: error.errors, headers: {} };
+  const refusal = {
+    status: statusOfCategory[error.category],
+    code: error.code,
+    detail: error.message,
+    reason: error.reason,
+    faults: error.errors,
+    headers: {},
+  };
   switch (error.category) {
     case 'unavailable':
       // Code and message name the internal part that is down: not for callers.
@@ -127,7 +153,9 @@ function refusalOfDomainError(error: DomainError): Refusal {
       return { ...refusal, headers: { 'www-authenticate': 'ApiKey header="X-SERVICE-CLIENT-ID"' } };
     case 'conflict':
       // The only conflict that resolves by itself.
-      return error.code === ('idempotency_key.in_flight' satisfies ErrorCode) ? { ...refusal, headers: { 'retry-after': '1' } } : refusal;
+      return error.code === ('idempotency_key.in_flight' satisfies ErrorCode)
+        ? { ...refusal, headers: { 'retry-after': '1' } }
+        : refusal;
     case 'limited':
       return { ...refusal, headers: { 'retry-after': String(error.retryAfterSeconds ?? 1) } };
     case 'invalid':

@@ -18,8 +18,9 @@ export const windowSeconds = 60;
 const maxKeys = 10_000;
 
 /**
- * Counts requests in windows of a minute that begin with a key's first request. Each gateway counts for itself: behind a load balancer with
- * n replicas a key may send up to n times its limit. That still protects each gateway, and no request has to wait for a shared store.
+ * Counts requests in windows of a minute that begin with a key's first request. Each gateway counts for itself: behind
+ * a load balancer with n replicas a key may send up to n times its limit. That still protects each gateway, and no
+ * request has to wait for a shared store.
  */
 export function createRateLimiter(): RateLimiter {
   const windows = new LRUCache<string, { endsAtMs: number; count: number }>({ max: maxKeys });

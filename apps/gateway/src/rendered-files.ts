@@ -12,7 +12,11 @@ export interface RenderedFile {
 
 export function renderedFile(contentType: string, text: string, headers: Record<string, string> = {}): RenderedFile {
   const bytes = Buffer.from(text);
-  return { headers: { 'content-type': contentType, etag: etagOf(bytes), ...headers }, bytes, gzip: gzipSync(bytes, { level: 9 }) };
+  return {
+    headers: { 'content-type': contentType, etag: etagOf(bytes), ...headers },
+    bytes,
+    gzip: gzipSync(bytes, { level: 9 }),
+  };
 }
 
 export function etagOf(bytes: Uint8Array): string {
@@ -21,7 +25,11 @@ export function etagOf(bytes: Uint8Array): string {
 }
 
 /** Sends a file, or 304 if the client already has it. */
-export function sendFile(request: FastifyRequest, reply: FastifyReply, { headers, bytes, gzip }: RenderedFile): FastifyReply {
+export function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { headers, bytes, gzip }: RenderedFile,
+): FastifyReply {
   void reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'accept-encoding' });
   if (request.headers['if-none-match'] === headers['etag']) return reply.code(304).send();
   if (bytes !== undefined && !acceptsGzip(request)) return reply.send(bytes);
@@ -29,6 +37,9 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, { headers
 }
 
 function acceptsGzip({ headers }: FastifyRequest): boolean {
-  const accepted = (headers['accept-encoding'] ?? '').toLowerCase().split(',').map((coding) => coding.trim());
+  const accepted = (headers['accept-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim());
   return accepted.some((coding) => /^gzip(?!.*;\s*q=0(?:\.0+)?$)/.test(coding));
 }

@@ -2,8 +2,14 @@
 export const requestErrors = {
   'request.invalid': { status: 400, text: 'The request is invalid. Each invalid field is listed in errors.' },
   'request.malformed': { status: 400, text: 'The request is malformed: its URL, headers or body cannot be parsed.' },
-  'request.unknown_field': { status: 400, text: 'The request has unknown parameters or fields. Each of them is listed in errors.' },
-  'idempotency_key.invalid': { status: 400, text: 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.' },
+  'request.unknown_field': {
+    status: 400,
+    text: 'The request has unknown parameters or fields. Each of them is listed in errors.',
+  },
+  'idempotency_key.invalid': {
+    status: 400,
+    text: 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.',
+  },
   // Interface 7 gives this invalid field a status and a text of its own.
   'account.reference_unparsable': { status: 404, text: 'Unable to parse account reference.' },
   'route.not_found': { status: 404, text: 'There is nothing at this address.' },
@@ -11,7 +17,10 @@ export const requestErrors = {
   'request.timeout': { status: 408, text: 'The request did not arrive in time.' },
   'request.too_large': { status: 413, text: 'The body is larger than 1 MiB.' },
   'request.address_too_long': { status: 414, text: 'The URL of the request is too long.' },
-  'request.unsupported_media_type': { status: 415, text: 'The body must be JSON, with Content-Type: application/json.' },
+  'request.unsupported_media_type': {
+    status: 415,
+    text: 'The body must be JSON, with Content-Type: application/json.',
+  },
   'request.expectation_failed': { status: 417, text: 'The only supported expectation is 100-continue.' },
   'rate.concurrent': { status: 429, text: 'Too many requests of this CRM are in progress.' },
   'rate.limited': { status: 429, text: 'The key has used up its requests per minute.' },

@@ -46,7 +46,10 @@ export function withNewDeadline<T>(work: () => T): T {
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isDraining: () => boolean): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
   const proceed = (request: FastifyRequest, done: () => void): void => {
-    runWithContext({ requestId: request.id, actor: 'person', deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs }, () => spans.get(request)?.run(done));
+    runWithContext(
+      { requestId: request.id, actor: 'person', deadlineMs: (arrivals.get(request) ?? Date.now()) + requestBudgetMs },
+      () => spans.get(request)?.run(done),
+    );
   };
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -67,7 +70,8 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
     if (request.raw.httpVersion !== '1.0' && request.headers.host === undefined) {
       return done(new RequestError('request.malformed', { detail: 'The Host header is missing.' }));
     }
-    if (!isDecodable(request.url)) return done(new RequestError('request.malformed', { detail: 'The URL is not percent-encoded in UTF-8.' }));
+    if (!isDecodable(request.url))
+      return done(new RequestError('request.malformed', { detail: 'The URL is not percent-encoded in UTF-8.' }));
     proceed(request, done);
   });
 
@@ -81,13 +85,15 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
     return done(null, Readable.from([]));
   });
 
-  // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive does not count.
+  // A body arrives in events of the connection, which do not know the request's context; the time it takes to arrive
+  // does not count.
   app.addHook('preValidation', (request, _reply, done) => proceed(request, done));
 }
 
 /**
- * Whether a URL means one text only. What is not UTF-8 in a query is otherwise taken literally, and so is a `%` that begins no escape. What follows a `#` is no part of an
- * address (RFC 9112 3.2): a reference whose `#` is not encoded would be another one.
+ * Whether a URL means one text only. What is not UTF-8 in a query is otherwise taken literally, and so is a `%` that
+ * begins no escape. What follows a `#` is no part of an address (RFC 9112 3.2): a reference whose `#` is not encoded
+ * would be another one.
  */
 function isDecodable(url: string): boolean {
   try {
@@ -108,7 +114,11 @@ function startRequestSpan(request: FastifyRequest): ActiveSpan {
   const { traceparent } = request.headers;
   const route = routeOf(request);
   const attributes = () => ({ 'http.request.method': request.method, 'http.route': route });
-  return startSpan(`${request.method} ${route}`, { kind: 'SERVER', attributes, parent: typeof traceparent === 'string' ? traceparent : undefined });
+  return startSpan(`${request.method} ${route}`, {
+    kind: 'SERVER',
+    attributes,
+    parent: typeof traceparent === 'string' ? traceparent : undefined,
+  });
 }
 
 /** The pattern, never the address: references and messages in an address may be personal data. */

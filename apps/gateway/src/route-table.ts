@@ -21,10 +21,15 @@ export function collectRoutes(app: FastifyInstance): Route[] {
 /** Answers 405 with `Allow` to every method for which a known address has no route; Fastify itself would answer 404. */
 export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void {
   // Methods that Fastify does not route by default; a CONNECT never becomes a request.
-  for (const method of METHODS) if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  for (const method of METHODS)
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
   const urls = [...new Set(routes.map((route) => route.url))];
-  const isServed = (method: string, url: string) => urls.some((pattern) => covers(pattern, url) && app.hasRoute({ method, url: pattern }));
-  const tables = urls.map((url) => ({ url, ...divide(app.supportedMethods.toSorted(), (method) => isServed(method, url)) }));
+  const isServed = (method: string, url: string) =>
+    urls.some((pattern) => covers(pattern, url) && app.hasRoute({ method, url: pattern }));
+  const tables = urls.map((url) => ({
+    url,
+    ...divide(app.supportedMethods.toSorted(), (method) => isServed(method, url)),
+  }));
   for (const { url, allowed, refused } of tables) {
     app.route({
       method: refused,
@@ -41,10 +46,15 @@ export function refuseOtherMethods(app: FastifyInstance, routes: Route[]): void 
   }
 }
 
-/** Whether every address of `url` is also one of the pattern: `/appointments/:reference` includes `/appointments/withoutNotification`. */
+/**
+ * Whether every address of `url` is also one of the pattern: `/appointments/:reference` includes
+ * `/appointments/withoutNotification`.
+ */
 function covers(pattern: string, url: string): boolean {
   const [parts, segments] = [pattern.split('/'), url.split('/')];
-  return parts.length === segments.length && parts.every((part, index) => part === segments[index] || part.startsWith(':'));
+  return (
+    parts.length === segments.length && parts.every((part, index) => part === segments[index] || part.startsWith(':'))
+  );
 }
 
 function divide(methods: string[], isAllowed: (method: string) => boolean): { allowed: string[]; refused: string[] } {

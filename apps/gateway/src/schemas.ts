@@ -3,7 +3,9 @@ import { toTimeJson } from '@scheduling/runtime';
 import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type ProblemCode, statusOf } from './problem.ts';
 
-/** Schemas that the answers of several resources share. A schema with a title becomes a component of the API document. */
+/**
+ * Schemas that the answers of several resources share. A schema with a title becomes a component of the API document.
+ */
 
 const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { title: 'ApiInfo' });
 
@@ -11,13 +13,21 @@ const apiInfo = Type.Object({ version: Type.String({ examples: ['1'] }) }, { tit
 export const apiInfoValue = { version: '1' };
 
 /** `{ "api-info": …, "<entity>": … }` (interface 1), with the example of the entity. */
-export function wrapped<Name extends string, Schema extends TSchema>(name: Name, schema: Schema, description: string, example: unknown = exampleOf(schema)) {
+export function wrapped<Name extends string, Schema extends TSchema>(
+  name: Name,
+  schema: Schema,
+  description: string,
+  example: unknown = exampleOf(schema),
+) {
   const examples = [{ 'api-info': apiInfoValue, [name]: example }];
   return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description, examples });
 }
 
 /** A bare array (interface 1), with the example of its elements. */
-export function list<Schema extends TSchema>(schema: Schema, options: { description: string; headers?: unknown }): TArray<Schema> {
+export function list<Schema extends TSchema>(
+  schema: Schema,
+  options: { description: string; headers?: unknown },
+): TArray<Schema> {
   return Type.Array(schema, { ...options, examples: [[exampleOf(schema)]] });
 }
 
@@ -28,11 +38,16 @@ function exampleOf(schema: TSchema): unknown {
 type Wrapped<Name extends string, Schema extends TSchema> = { 'api-info': typeof apiInfo } & Record<Name, Schema>;
 
 /**
- * A field that is always present, and null if the service's message has no value: the serializer sends the default. The API document
- * does not show the default, because a client never has to apply it.
+ * A field that is always present, and null if the service's message has no value: the serializer sends the default. The
+ * API document does not show the default, because a client never has to apply it.
  */
-export function nullable<Value>(schema: { type: string | string[]; [keyword: string]: unknown }): TOptional<TUnsafe<Value | null | undefined>> {
-  return Type.Unsafe({ ...schema, type: [schema.type, 'null'].flat(), default: null }) as TOptional<TUnsafe<Value | null | undefined>>;
+export function nullable<Value>(schema: {
+  type: string | string[];
+  [keyword: string]: unknown;
+}): TOptional<TUnsafe<Value | null | undefined>> {
+  return Type.Unsafe({ ...schema, type: [schema.type, 'null'].flat(), default: null }) as TOptional<
+    TUnsafe<Value | null | undefined>
+  >;
 }
 
 export function nullableString(options: { description?: string; enum?: readonly (string | null)[] } = {}) {
@@ -49,7 +64,10 @@ export function presentInstant(date: Date | undefined): string {
 }
 
 /** The name under which clients know an enum value. */
-export function presentEnum<Enum extends Record<string, string>>(values: Enum, value: Enum[keyof Enum]): EnumName<Enum> {
+export function presentEnum<Enum extends Record<string, string>>(
+  values: Enum,
+  value: Enum[keyof Enum],
+): EnumName<Enum> {
   const name = enumName(values, value);
   if (name === undefined) throw new Error(`a value that this gateway does not know: ${value}`);
   return name;
@@ -97,7 +115,11 @@ const commonCodes = [
 const bodyCodes = ['request.timeout', 'request.too_large', 'request.unsupported_media_type'] satisfies ProblemCode[];
 
 /** Further error answers of an operation with an `Idempotency-Key`. */
-const keyCodes = ['idempotency_key.invalid', 'idempotency_key.in_flight', 'idempotency_key.reused'] satisfies ProblemCode[];
+const keyCodes = [
+  'idempotency_key.invalid',
+  'idempotency_key.in_flight',
+  'idempotency_key.reused',
+] satisfies ProblemCode[];
 
 const descriptions: Record<number, string> = {
   400: 'The request is invalid',
@@ -123,8 +145,16 @@ export interface ProblemResponse {
 }
 
 /** The error answers of an operation: its own codes, and those that it shares with others. */
-export function problems(own: ProblemCode[] = [], options: { body?: boolean; idempotencyKey?: boolean } = {}): Record<number, ProblemResponse> {
-  const codes = [...commonCodes, ...(options.body ? bodyCodes : []), ...own, ...(options.idempotencyKey ? keyCodes : [])];
+export function problems(
+  own: ProblemCode[] = [],
+  options: { body?: boolean; idempotencyKey?: boolean } = {},
+): Record<number, ProblemResponse> {
+  const codes = [
+    ...commonCodes,
+    ...(options.body ? bodyCodes : []),
+    ...own,
+    ...(options.idempotencyKey ? keyCodes : []),
+  ];
   const byStatus = Map.groupBy<number, ProblemCode>(codes, statusOf);
   return Object.fromEntries(byStatus.entries().map(([status, list]) => [status, problemResponse(status, list)]));
 }
@@ -135,7 +165,9 @@ function problemResponse(status: number, codes: ProblemCode[]): ProblemResponse 
     ...(mayBeTriedAgain(status, codes) && { headers: retryAfter }),
     content: {
       'application/problem+json': {
-        schema: Type.Unsafe({ allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }] }),
+        schema: Type.Unsafe({
+          allOf: [problem, { type: 'object', properties: { code: { type: 'string', enum: codes } } }],
+        }),
       },
     },
   };

@@ -23,18 +23,30 @@ const drainTimeoutMs = 7_000;
 /** How long clients may go on using their connections when the stop begins, in milliseconds. */
 const leavingMs = 1_000;
 const leavingPollMs = 20;
-/** The cache of keys must know soon enough that revocations are not being received: a revoked key stops working within 5 s (interface 5). */
+/**
+ * The cache of keys must know soon enough that revocations are not being received: a revoked key stops working within 5
+ * s (interface 5).
+ */
 const pingMs = 1_000;
 
-/** Starts the gateway. Disposal turns readiness off, finishes requests in progress, and closes everything in reverse order of the start. */
-export async function createGatewayService(config: Config, overrides: { logger?: Logger } = {}): Promise<GatewayService> {
+/**
+ * Starts the gateway. Disposal turns readiness off, finishes requests in progress, and closes everything in reverse
+ * order of the start.
+ */
+export async function createGatewayService(
+  config: Config,
+  overrides: { logger?: Logger } = {},
+): Promise<GatewayService> {
   const logger = overrides.logger ?? createLogger({ service: 'gateway', level: config.logLevel });
   const metrics = createMetrics('gateway');
   await using starting = new AsyncDisposableStack();
   starting.use(await startTracing({ service: 'gateway', settings: config.tracing, logger }));
-  // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and for the rest a
-  // 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it refuse connections.
-  const operations = starting.use(await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }));
+  // Readiness depends on no other service: while one is down, the gateway still serves what the others can answer, and
+  // for the rest a 503 that says when to retry. Taking all of its replicas out of rotation at once would only make it
+  // refuse connections.
+  const operations = starting.use(
+    await startOperationsServer({ host: config.listenHost, port: config.metricsPort, metrics, readiness: {} }),
+  );
   const broker = starting.use(connectBroker({ ...config.nats, name: 'gateway', logger, metrics, pingMs }));
   const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
   const clients = starting.use(createClients(config, { credentials, metrics }));
@@ -72,17 +84,24 @@ export async function createGatewayService(config: Config, overrides: { logger?:
   };
 }
 
-/** A revoked key is evicted at once. Revocations published while NATS was down are lost, so after a reconnect everything is evicted. */
+/**
+ * A revoked key is evicted at once. Revocations published while NATS was down are lost, so after a reconnect everything
+ * is evicted.
+ */
 function listenForChanges(broker: ReturnType<typeof connectBroker>, keyRing: KeyRing): void {
   broker.listen(events.apiKeyRevoked, ({ keyHash }) => keyRing.forgetKey(keyHash));
   broker.listen(events.crmChanged, ({ crmId }) => keyRing.forgetCrm(crmId));
   broker.onReconnect(() => keyRing.forgetAll());
 }
 
-/** Waits until the connections are closed, as every response now asks for. On one that the gateway closes, the next request may be on its way. */
+/**
+ * Waits until the connections are closed, as every response now asks for. On one that the gateway closes, the next
+ * request may be on its way.
+ */
 async function untilClientsHaveLeft({ server }: FastifyInstance): Promise<void> {
   const count = promisify(server.getConnections.bind(server));
-  for (const endMs = performance.now() + leavingMs; performance.now() < endMs && (await count()) > 0; ) await delay(leavingPollMs);
+  for (const endMs = performance.now() + leavingMs; performance.now() < endMs && (await count()) > 0;)
+    await delay(leavingPollMs);
 }
 
 async function stopServing(http: FastifyInstance): Promise<void> {

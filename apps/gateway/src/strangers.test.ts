@@ -9,7 +9,10 @@ function failing(times: number, now = () => 0): Strangers {
 
 /** Whether it would wait; no wait is shorter. */
 function waits(strangers: Strangers, address: string): Promise<boolean> {
-  return strangers.delay(address, AbortSignal.timeout(50)).then(() => false, (error: Error) => error.name === 'AbortError');
+  return strangers.delay(address, AbortSignal.timeout(50)).then(
+    () => false,
+    (error: Error) => error.name === 'AbortError',
+  );
 }
 
 describe('a stranger', () => {

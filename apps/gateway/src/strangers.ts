@@ -6,7 +6,10 @@ import { closedSignal } from './request-hooks.ts';
 
 /** Slows down addresses from which many unknown keys or tokens come. */
 export interface Strangers {
-  /** Waits, if the address has failed too often. Rejects with `rate.strangers` if too many of its requests wait, or with the reason of the signal. */
+  /**
+   * Waits, if the address has failed too often. Rejects with `rate.strangers` if too many of its requests wait, or with
+   * the reason of the signal.
+   */
   delay(address: string, signal: AbortSignal): Promise<void>;
   /** The address has sent no key, or an unknown one. */
   noteFailure(address: string): void;
@@ -28,8 +31,9 @@ const shortestWaitMs = 1_000;
 const longestWaitMs = 10_000;
 
 /**
- * A stranger's request costs this process about as much as any other, and identity a query. Waiting costs nothing, so past the limit strangers wait.
- * Keys that are known to this gateway never do; others from the same address do, because it may be that of a proxy.
+ * A stranger's request costs this process about as much as any other, and identity a query. Waiting costs nothing, so
+ * past the limit strangers wait. Keys that are known to this gateway never do; others from the same address do, because
+ * it may be that of a proxy.
  */
 export function createStrangers(now: () => number): Strangers {
   const addresses = new LRUCache<string, Failures>({ max: maxAddresses });
@@ -47,7 +51,10 @@ export function createStrangers(now: () => number): Strangers {
       const failures = failuresOf(address);
       if (failures.count < freeFailures) return;
       const waitMs = Math.max(shortestWaitMs, failures.waiting * waitMsPerRequest);
-      if (waitMs > longestWaitMs) throw new RequestError('rate.strangers', { headers: { 'retry-after': String(windowMs / 1_000), connection: 'close' } });
+      if (waitMs > longestWaitMs)
+        throw new RequestError('rate.strangers', {
+          headers: { 'retry-after': String(windowMs / 1_000), connection: 'close' },
+        });
       failures.waiting += 1;
       try {
         await delay(waitMs, undefined, { signal });

@@ -8,16 +8,28 @@ import { type Fault, invalidRequest, RequestError } from './problem.ts';
 /** The maximum number of elements of any list in a request. */
 export const maxListLength = 500;
 
-/** Validates the request exactly as the client sent it: reports all faults at once, removes nothing, converts nothing. */
+/**
+ * Validates the request exactly as the client sent it: reports all faults at once, removes nothing, converts nothing.
+ */
 const bodyAjv = createAjv(false);
 /** Everything in an address is a string: `true`, `false` and numbers are parsed from it. */
 const addressAjv = createAjv(true);
 
 function createAjv(coerceTypes: boolean): Ajv {
-  const ajv = new Ajv({ allErrors: true, coerceTypes, useDefaults: true, strict: true, allowUnionTypes: true, verbose: false });
+  const ajv = new Ajv({
+    allErrors: true,
+    coerceTypes,
+    useDefaults: true,
+    strict: true,
+    allowUnionTypes: true,
+    verbose: false,
+  });
   ajv.addKeyword('documentedEnum');
   for (const [name, { passes }] of Object.entries(formats)) {
-    ajv.addFormat(name, { type: 'string', validate: (value: string) => value.length <= maxFormattedLength && passes(value) });
+    ajv.addFormat(name, {
+      type: 'string',
+      validate: (value: string) => value.length <= maxFormattedLength && passes(value),
+    });
   }
   return ajv;
 }
@@ -33,13 +45,18 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
 };
 
 /**
- * Lists and texts that are much too long are rejected before anything else is checked: a body of 1 MiB must neither produce a hundred thousand errors
- * nor have its characters counted.
+ * Lists and texts that are much too long are rejected before anything else is checked: a body of 1 MiB must neither
+ * produce a hundred thousand errors nor have its characters counted.
  */
 function findOversized(value: unknown, schema: BodySchema, pointer = ''): FastifySchemaValidationError[] {
-  const tooLong = (keyword: string, limit: number): FastifySchemaValidationError[] => [{ keyword, instancePath: pointer, schemaPath: '', params: { limit } }];
+  const tooLong = (keyword: string, limit: number): FastifySchemaValidationError[] => [
+    { keyword, instancePath: pointer, schemaPath: '', params: { limit } },
+  ];
   // A character has at most two code units.
-  if (typeof value === 'string') return schema.maxLength !== undefined && value.length > 2 * schema.maxLength ? tooLong('maxLength', schema.maxLength) : [];
+  if (typeof value === 'string')
+    return schema.maxLength !== undefined && value.length > 2 * schema.maxLength
+      ? tooLong('maxLength', schema.maxLength)
+      : [];
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) {
     const { items, maxItems = Number.POSITIVE_INFINITY } = schema;
@@ -47,7 +64,9 @@ function findOversized(value: unknown, schema: BodySchema, pointer = ''): Fastif
     return items === undefined ? [] : value.flatMap((each, index) => findOversized(each, items, `${pointer}/${index}`));
   }
   const fields = fieldsOf(value, schema) ?? {};
-  return Object.entries(value).flatMap(([name, each]) => (Object.hasOwn(fields, name) ? findOversized(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : []));
+  return Object.entries(value).flatMap(([name, each]) =>
+    Object.hasOwn(fields, name) ? findOversized(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : [],
+  );
 }
 
 /** Turns the findings of a schema into one error. If a field has several faults, the first is reported. */
@@ -75,7 +94,9 @@ function detailOf({ keyword, params, message }: FastifySchemaValidationError): s
     case 'required':
       return 'is required';
     case 'minLength':
-      return Number(params['limit']) > 1 ? `must have at least ${String(params['limit'])} characters` : 'must not be empty';
+      return Number(params['limit']) > 1
+        ? `must have at least ${String(params['limit'])} characters`
+        : 'must not be empty';
     case 'pattern':
       return 'must not be empty';
     case 'maxLength':

@@ -5,9 +5,10 @@ import { promisify } from 'node:util';
 import { etagOf, type RenderedFile } from './rendered-files.ts';
 
 /**
- * The script that shows the API document. Images contain it compressed. Otherwise it is made when it is first asked for: it is a text of 5 MB in a module, of
- * which only the compressed 1.4 MB are kept, so a process of its own loads the module and ends; memory that a thread has used is not returned. All browsers
- * accept gzip, so there is no other encoding.
+ * The script that shows the API document. Images contain it compressed. Otherwise it is made when it is first asked
+ * for: it is a text of 5 MB in a module, of which only the compressed 1.4 MB are kept, so a process of its own loads
+ * the module and ends; memory that a thread has used is not returned. All browsers accept gzip, so there is no other
+ * encoding.
  */
 export function loadViewer(): () => Promise<RenderedFile> {
   let loaded: Promise<RenderedFile> | undefined;
@@ -28,6 +29,9 @@ async function readViewer(): Promise<RenderedFile> {
 }
 
 async function compressViewer(): Promise<Buffer> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { encoding: 'buffer', maxBuffer: Number.POSITIVE_INFINITY });
+  const { stdout } = await promisify(execFile)(process.execPath, [program], {
+    encoding: 'buffer',
+    maxBuffer: Number.POSITIVE_INFINITY,
+  });
   return stdout;
 }

@@ -35,7 +35,13 @@ export function describeWebhooks(eventExample: unknown) {
             description:
               'Any other status is a failure, redirects included. The event is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours, or later if ' +
               '`Retry-After` asks for that. After the tenth attempt the webhook is disabled.',
-            headers: { 'Retry-After': { description: 'A longer pause before the next attempt: seconds, at most a day, or an HTTP date.', schema: { type: 'string' }, example: '600' } },
+            headers: {
+              'Retry-After': {
+                description: 'A longer pause before the next attempt: seconds, at most a day, or an HTTP date.',
+                schema: { type: 'string' },
+                example: '600',
+              },
+            },
           },
         },
       },
@@ -45,8 +51,15 @@ export function describeWebhooks(eventExample: unknown) {
 
 /** Of Standard Webhooks 1.0. */
 const signatureHeaders = {
-  'webhook-id': { description: 'ID of the event: the same in every attempt.', example: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e' },
-  'webhook-timestamp': { description: 'When this request was made, in seconds since 1970. Reject one that differs by more than 5 minutes from your clock.', example: '1904281200' },
+  'webhook-id': {
+    description: 'ID of the event: the same in every attempt.',
+    example: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e',
+  },
+  'webhook-timestamp': {
+    description:
+      'When this request was made, in seconds since 1970. Reject one that differs by more than 5 minutes from your clock.',
+    example: '1904281200',
+  },
   'webhook-signature': {
     description:
       '`v1,` and the HMAC-SHA256, in base64, of `<webhook-id>.<webhook-timestamp>.<body>`. The key is what follows `whsec_` in the secret, decoded from base64. ' +

@@ -29,9 +29,13 @@ const tooBusy = { status: 429, code: 'rate.concurrent', retryAfter: '1' };
 describe('a CRM whose requests hang', () => {
   it('has to wait for its own, and others do not wait for them', async () => {
     await whilePaused([gateway.services.calendar.pid], async () => {
-      const hanging = Array.from({ length: 3 * fullShare }, () => answerOf(ask('/crms/one/provider/p/appointments?limit=1')));
+      const hanging = Array.from({ length: 3 * fullShare }, () =>
+        answerOf(ask('/crms/one/provider/p/appointments?limit=1')),
+      );
       const others = Promise.all(Array.from({ length: 5 }, () => answerOf(ask('/crms/two/user/nobody', otherKey))));
-      expect(await Promise.race([others, ...hanging])).toMatchObject(Array.from({ length: 5 }, () => ({ status: 404 })));
+      expect(await Promise.race([others, ...hanging])).toMatchObject(
+        Array.from({ length: 5 }, () => ({ status: 404 })),
+      );
       expect(await Promise.all(hanging)).toContainEqual(tooBusy);
     });
     await eventually(async () => expect((await ask('/crms/one/user/nobody')).status).toBe(404));
@@ -50,7 +54,11 @@ describe('bodies that do not end', () => {
 
   function post(crmId: string, key: string): Promise<Response> {
     const body = JSON.stringify({ lastName: 'x'.repeat(100_000) });
-    return fetch(`${gateway.url}/crms/${crmId}/user`, { method: 'POST', body, headers: { 'x-service-client-id': key, 'content-type': 'application/json' } });
+    return fetch(`${gateway.url}/crms/${crmId}/user`, {
+      method: 'POST',
+      body,
+      headers: { 'x-service-client-id': key, 'content-type': 'application/json' },
+    });
   }
 
   it('are limited per CRM in their bytes, and others of the CRM wait for the memory', async () => {
@@ -71,7 +79,8 @@ describe('unknown keys', () => {
   beforeAll(async () => {
     // Its key is known from now on.
     await ask('/crms/one/user/nobody');
-    for (let number = 0; number < freeFailures; number += 50) await Promise.all(Array.from({ length: 50 }, (_, index) => ask('/crms/one/user/x', `wrong-${number + index}`)));
+    for (let number = 0; number < freeFailures; number += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, index) => ask('/crms/one/user/x', `wrong-${number + index}`)));
   });
 
   it('make their address wait, but not the keys that the gateway knows', async () => {

@@ -12,7 +12,11 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('the API document', () => {
   it('is OpenAPI 3.1 and names the server and the header with the key', () => {
-    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://scheduling.test' }], security: [{ clientId: [] }] });
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      servers: [{ url: 'https://scheduling.test' }],
+      security: [{ clientId: [] }],
+    });
   });
 
   it('has every operation that clients can call, and no other', () => {
@@ -40,8 +44,12 @@ describe('the API document', () => {
     for (const operations of Object.values(document.paths)) {
       for (const [method, { operationId, parameters = [], responses }] of Object.entries(operations)) {
         const header = parameters.find(({ name }) => name === 'idempotency-key');
-        expect(header, operationId).toEqual(method === 'post' ? expect.objectContaining({ in: 'header', required: false }) : undefined);
-        const codes = [400, 409, 422].map((status) => /"idempotency_key\.\w+"/.exec(JSON.stringify(responses[status]?.content) ?? '')?.[0]);
+        expect(header, operationId).toEqual(
+          method === 'post' ? expect.objectContaining({ in: 'header', required: false }) : undefined,
+        );
+        const codes = [400, 409, 422].map(
+          (status) => /"idempotency_key\.\w+"/.exec(JSON.stringify(responses[status]?.content) ?? '')?.[0],
+        );
         const expected = ['"idempotency_key.invalid"', '"idempotency_key.in_flight"', '"idempotency_key.reused"'];
         expect(codes, operationId).toEqual(method === 'post' ? expected : [undefined, undefined, undefined]);
         if (method === 'post') expect(responses[409]?.headers, operationId).toHaveProperty('Retry-After');
@@ -51,7 +59,10 @@ describe('the API document', () => {
 
   it('requires the nullable fields of a response, without the default that the serializer fills in', () => {
     const { schemas } = document.components;
-    expect(schemas['User']).toMatchObject({ required: expect.arrayContaining(['firstName']), properties: { firstName: { type: ['string', 'null'] } } });
+    expect(schemas['User']).toMatchObject({
+      required: expect.arrayContaining(['firstName']),
+      properties: { firstName: { type: ['string', 'null'] } },
+    });
     expect(gateway.document.includes('"default":null')).toBe(false);
   });
 });

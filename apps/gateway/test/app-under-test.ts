@@ -26,11 +26,21 @@ export interface Document {
 
 /** The HTTP surface without a port and without any services. */
 export async function createAppUnderTest(): Promise<AppUnderTest> {
-  const addresses = { identityAddress: nowhere, calendarAddress: nowhere, customerAddress: nowhere, notificationAddress: nowhere, webhookAddress: nowhere };
+  const addresses = {
+    identityAddress: nowhere,
+    calendarAddress: nowhere,
+    customerAddress: nowhere,
+    notificationAddress: nowhere,
+    webhookAddress: nowhere,
+  };
   const clients = createClients(addresses, { metrics: createMetrics('gateway') });
   const app = await createApp({
     clients,
-    keyRing: createKeyRing({ lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }), hearsRevocations: () => false, now: Date.now }),
+    keyRing: createKeyRing({
+      lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }),
+      hearsRevocations: () => false,
+      now: Date.now,
+    }),
     logger: testLogger('gateway'),
     recordRequest: () => undefined,
     publicUrl: 'https://scheduling.test',

@@ -29,11 +29,18 @@ interface Answer {
 /** Not `fetch`, which always sends an Accept header. */
 function ask(path: string, accept?: string, method = 'GET'): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  request(gateway.url + path, { method, headers: { 'x-request-id': 'r', ...(accept !== undefined && { accept }) } }, (response) => {
-    const { statusCode = 0, headers } = response;
-    const { 'content-type': type, 'content-security-policy': policy } = headers;
-    text(response).then((body) => resolve({ status: statusCode, type, policy: policy as string | undefined, body }), reject);
-  })
+  request(
+    gateway.url + path,
+    { method, headers: { 'x-request-id': 'r', ...(accept !== undefined && { accept }) } },
+    (response) => {
+      const { statusCode = 0, headers } = response;
+      const { 'content-type': type, 'content-security-policy': policy } = headers;
+      text(response).then(
+        (body) => resolve({ status: statusCode, type, policy: policy as string | undefined, body }),
+        reject,
+      );
+    },
+  )
     .on('error', reject)
     .end();
   return promise;
@@ -43,7 +50,9 @@ function ask(path: string, accept?: string, method = 'GET'): Promise<Answer> {
 async function accessibilityFindings(html: string): Promise<string[]> {
   const { window } = new JSDOM(html, { runScripts: 'outside-only' });
   window.eval(axe.source);
-  const { violations } = (await window.eval(`axe.run({ rules: { 'color-contrast': { enabled: false } } })`)) as axe.AxeResults;
+  const { violations } = (await window.eval(
+    `axe.run({ rules: { 'color-contrast': { enabled: false } } })`,
+  )) as axe.AxeResults;
   window.close();
   return violations.map(({ id }) => id);
 }
@@ -58,7 +67,13 @@ describe('a browser', () => {
     expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
     expect(policy).toContain("default-src 'none'");
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    expect(linksOf(body)).toEqual(['/booking/guides', '/booking/docs', '/booking/openapi.json', '/booking/readyz', '/booking/livez']);
+    expect(linksOf(body)).toEqual([
+      '/booking/guides',
+      '/booking/docs',
+      '/booking/openapi.json',
+      '/booking/readyz',
+      '/booking/livez',
+    ]);
     for (const link of linksOf(body)) expect((await ask(link.replace('/booking', ''))).status).toBe(200);
     expect(body).toContain('curl https://scheduling.test/booking/crms/$CRM/webhooks');
     expect(body).toMatch(/Version \d+\.\d+\.\d+/);
@@ -72,13 +87,26 @@ describe('a browser', () => {
   });
 
   it('gets every page with the same head except for the title, and with the same policy', async () => {
-    const pages = [await ask('/', browser), await ask('/no/where', browser), await ask('/verify-email?token=unknown', browser), await ask('/guides', browser)];
+    const pages = [
+      await ask('/', browser),
+      await ask('/no/where', browser),
+      await ask('/verify-email?token=unknown', browser),
+      await ask('/guides', browser),
+    ];
     const heads = pages.map(({ body }) => /<head>.*<\/head>/s.exec(body)![0].replace(/<title>.+<\/title>/, ''));
     expect(new Set(heads).size).toBe(1);
     expect(new Set(pages.map(({ policy }) => policy)).size).toBe(1);
   });
 
-  it.each(['/', '/no/where', '/verify-email?token=unknown', '/guides', '/guides/booking', '/guides/production', '/guides/interface'])('sees an accessible page at %s', async (path) => {
+  it.each([
+    '/',
+    '/no/where',
+    '/verify-email?token=unknown',
+    '/guides',
+    '/guides/booking',
+    '/guides/production',
+    '/guides/interface',
+  ])('sees an accessible page at %s', async (path) => {
     expect(await accessibilityFindings((await ask(path, browser)).body)).toEqual([]);
   });
 
@@ -94,16 +122,25 @@ it('the check of accessibility finds what is wrong', async () => {
 });
 
 describe('an API client', () => {
-  const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing at this address.","instance":"r","code":"route.not_found"}';
+  const problem =
+    '{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing at this address.","instance":"r","code":"route.not_found"}';
 
-  it.each([undefined, '*/*', 'application/json', 'application/json, text/plain, */*', 'application/problem+json, text/html'])(
-    'that accepts %s gets a problem at an unknown address, even at the root',
-    async (accept) => {
-      for (const path of ['/', '/no/where']) {
-        expect(await ask(path, accept)).toEqual({ status: 404, type: 'application/problem+json; charset=utf-8', policy: undefined, body: problem });
-      }
-    },
-  );
+  it.each([
+    undefined,
+    '*/*',
+    'application/json',
+    'application/json, text/plain, */*',
+    'application/problem+json, text/html',
+  ])('that accepts %s gets a problem at an unknown address, even at the root', async (accept) => {
+    for (const path of ['/', '/no/where']) {
+      expect(await ask(path, accept)).toEqual({
+        status: 404,
+        type: 'application/problem+json; charset=utf-8',
+        policy: undefined,
+        body: problem,
+      });
+    }
+  });
 
   it.each([
     { method: 'POST', path: '/' },
@@ -130,14 +167,24 @@ describe('the documentation', () => {
     const { body, policy } = await ask('/docs', browser);
     const inline = /<script>(.*)<\/script>/s.exec(body)![1]!;
     const hash = createHash('sha256').update(inline).digest('base64');
-    expect(policy!.split('; ')).toEqual(expect.arrayContaining(["default-src 'none'", `script-src 'self' 'sha256-${hash}'`, "connect-src 'self'", "img-src 'self' data:"]));
+    expect(policy!.split('; ')).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        `script-src 'self' 'sha256-${hash}'`,
+        "connect-src 'self'",
+        "img-src 'self' data:",
+      ]),
+    );
     expect(linksOf(body)).toEqual(['data:,', 'docs/viewer.js']);
   });
 
   it('configures the viewer to use no other service, to keep no key, and to send requests to where the page is', async () => {
     const { body } = await ask('/docs', browser);
     const configured: unknown[] = [];
-    const { window } = new JSDOM('<div id="app"></div>', { url: 'https://proxy.test/booking/docs', runScripts: 'outside-only' });
+    const { window } = new JSDOM('<div id="app"></div>', {
+      url: 'https://proxy.test/booking/docs',
+      runScripts: 'outside-only',
+    });
     Object.assign(window, { Scalar: { createApiReference: (...values: unknown[]) => configured.push(...values) } });
     window.eval(/<script>(.*)<\/script>/s.exec(body)![1]!);
     expect(configured).toMatchObject([
@@ -159,10 +206,16 @@ describe('the documentation', () => {
 
   it('has a viewer that defines what the page calls, compressed, and sent once to a client that keeps it', async () => {
     const first = await fetch(`${gateway.url}/docs/viewer.js`);
-    expect([first.status, first.headers.get('content-type'), first.headers.get('content-encoding')]).toEqual([200, 'text/javascript; charset=utf-8', 'gzip']);
+    expect([first.status, first.headers.get('content-type'), first.headers.get('content-encoding')]).toEqual([
+      200,
+      'text/javascript; charset=utf-8',
+      'gzip',
+    ]);
     expect(Number(first.headers.get('content-length'))).toBeLessThan(1_500_000);
     expect(await first.text()).toContain('createApiReference');
-    const again = await fetch(`${gateway.url}/docs/viewer.js`, { headers: { 'if-none-match': first.headers.get('etag')! } });
+    const again = await fetch(`${gateway.url}/docs/viewer.js`, {
+      headers: { 'if-none-match': first.headers.get('etag')! },
+    });
     expect(again.status).toBe(304);
   });
 
@@ -176,11 +229,16 @@ describe('the documentation', () => {
     const bytes = await buffer(response);
     expect([response.headers['content-encoding'], response.headers.vary]).toEqual([encoding, 'accept-encoding']);
     const document = JSON.parse((encoding === undefined ? bytes : gunzipSync(bytes)).toString()) as unknown;
-    expect(document).toMatchObject({ info: { contact: { url: 'https://scheduling.test/booking' } }, externalDocs: { url: 'https://scheduling.test/booking/guides' } });
+    expect(document).toMatchObject({
+      info: { contact: { url: 'https://scheduling.test/booking' } },
+      externalDocs: { url: 'https://scheduling.test/booking/guides' },
+    });
   });
 
   it('names the address that the operator has given for integrators', async () => {
     await using other = await startGateway({ CONTACT_EMAIL: 'api@operator.example' });
-    expect(await (await fetch(`${other.url}/openapi.json`)).json()).toMatchObject({ info: { contact: { email: 'api@operator.example' } } });
+    expect(await (await fetch(`${other.url}/openapi.json`)).json()).toMatchObject({
+      info: { contact: { email: 'api@operator.example' } },
+    });
   });
 });

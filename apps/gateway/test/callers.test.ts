@@ -1,4 +1,9 @@
-import { createCertificateAuthority, startServiceProcesses, startTestNats, storeCertificate } from '@scheduling/testing';
+import {
+  createCertificateAuthority,
+  startServiceProcesses,
+  startTestNats,
+  storeCertificate,
+} from '@scheduling/testing';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,13 +16,21 @@ it('a gateway whose certificate the services refuse fails, and does not blame it
   resources.defer(() => rm(folder, { recursive: true, force: true }));
   const authority = await createCertificateAuthority();
   const filesOf = async (name: string): Promise<Record<string, string>> => {
-    const { certificate, key, authorities } = await storeCertificate(join(folder, name), await authority.issue(name), authority);
+    const { certificate, key, authorities } = await storeCertificate(
+      join(folder, name),
+      await authority.issue(name),
+      authority,
+    );
     return { GRPC_TLS_CERT_FILE: certificate, GRPC_TLS_KEY_FILE: key, GRPC_TLS_CA_FILE: authorities };
   };
   const nats = resources.use(await startTestNats());
-  const { addresses } = resources.use(await startServiceProcesses(['identity'], nats.url, { environment: await filesOf('identity') }));
+  const { addresses } = resources.use(
+    await startServiceProcesses(['identity'], nats.url, { environment: await filesOf('identity') }),
+  );
   const ask = async (name: string): Promise<unknown> => {
-    const gateway = resources.use(await startGateway({ NATS_URL: nats.url('gateway'), ...addresses, ...(await filesOf(name)) }));
+    const gateway = resources.use(
+      await startGateway({ NATS_URL: nats.url('gateway'), ...addresses, ...(await filesOf(name)) }),
+    );
     const response = await fetch(`${gateway.url}/crms/one/user/u`, { headers: { 'x-service-client-id': 'wrong' } });
     return response.json();
   };

@@ -8,7 +8,10 @@ export const interfaceDocument = join(import.meta.dirname, '../../../docs/interf
 
 export const errorTableSection = generatedSection('<!-- made by apps/gateway/write-error-table.ts -->\n');
 
-/** The codes that clients can get, in Markdown: those that the API document lists for an operation, and the gateway's own. */
+/**
+ * The codes that clients can get, in Markdown: those that the API document lists for an operation, and the gateway's
+ * own.
+ */
 export async function errorTable(): Promise<string> {
   await using gateway = await createAppUnderTest();
   const documented = [...codesByOperation(JSON.parse(gateway.document) as Document).values()].flat();

@@ -13,20 +13,36 @@ beforeAll(async () => {
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Sends raw bytes and reads the response until the gateway closes the connection. */
-async function sendRaw(bytes: string | Buffer): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
+async function sendRaw(
+  bytes: string | Buffer,
+): Promise<{ status: number; head: string; problem: Record<string, unknown> }> {
   const socket = connect(gateway.port, '127.0.0.1');
   let answer = '';
   socket.setEncoding('utf8').on('data', (chunk) => (answer += String(chunk)));
   socket.write(bytes);
   await once(socket, 'close');
   const [head, body] = answer.split('\r\n\r\n', 2) as [string, string];
-  return { status: Number(head.split(' ')[1]), head: head.toLowerCase(), problem: JSON.parse(body) as Record<string, unknown> };
+  return {
+    status: Number(head.split(' ')[1]),
+    head: head.toLowerCase(),
+    problem: JSON.parse(body) as Record<string, unknown>,
+  };
 }
 
 describe('input that never becomes a request', () => {
   it.each([
-    { name: 'a request without a host', bytes: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', status: 400, code: 'request.malformed' },
-    { name: 'another version of HTTP', bytes: 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n', status: 505, code: 'request.unsupported_version' },
+    {
+      name: 'a request without a host',
+      bytes: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n',
+      status: 400,
+      code: 'request.malformed',
+    },
+    {
+      name: 'another version of HTTP',
+      bytes: 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n',
+      status: 505,
+      code: 'request.unsupported_version',
+    },
     { name: 'something that is not HTTP', bytes: 'hello\r\n\r\n', status: 400, code: 'request.malformed' },
     {
       name: 'headers that are too large',
@@ -40,7 +56,12 @@ describe('input that never becomes a request', () => {
       status: 417,
       code: 'request.expectation_failed',
     },
-    { name: 'headers that do not end', bytes: 'GET /livez HTTP/1.1\r\nHost: x\r\n', status: 408, code: 'request.timeout' },
+    {
+      name: 'headers that do not end',
+      bytes: 'GET /livez HTTP/1.1\r\nHost: x\r\n',
+      status: 408,
+      code: 'request.timeout',
+    },
   ])('answers $name with a problem', async ({ bytes, status, code }) => {
     const answer = await sendRaw(bytes);
     expect(answer).toMatchObject({ status, problem: { status, code, instance: expect.any(String) } });
@@ -99,7 +120,10 @@ describe('addresses and methods', () => {
 });
 
 describe('requests that are sent ahead on one connection', () => {
-  /** Sends the bytes, closes the connection after the first response, and asks on another one how long the gateway takes to answer. */
+  /**
+   * Sends the bytes, closes the connection after the first response, and asks on another one how long the gateway takes
+   * to answer.
+   */
   async function delayOfOthers(bytes: string): Promise<number> {
     const socket = connect(gateway.port, '127.0.0.1');
     socket.write(bytes);
@@ -110,17 +134,25 @@ describe('requests that are sent ahead on one connection', () => {
     return performance.now() - startedMs;
   }
 
-  it.each(['/docs', '/openapi.json', '/crms/one/user/x'])('do not delay others, whose own connections are free: %s', async (path) => {
-    // Other work on the machine may delay any of them.
-    await eventually(async () => expect(await delayOfOthers(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(90))).toBeLessThan(500));
-  });
+  it.each(['/docs', '/openapi.json', '/crms/one/user/x'])(
+    'do not delay others, whose own connections are free: %s',
+    async (path) => {
+      // Other work on the machine may delay any of them.
+      await eventually(async () =>
+        expect(await delayOfOthers(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(90))).toBeLessThan(500),
+      );
+    },
+  );
 
   it('are answered in their order', async () => {
     const ids = Array.from({ length: 50 }, (_, index) => `request-${index}`);
     const socket = connect(gateway.port, '127.0.0.1');
     let answers = '';
     socket.setEncoding('utf8').on('data', (chunk) => (answers += String(chunk)));
-    const requests = ids.map((id, index) => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n${index === 49 ? 'Connection: close\r\n' : ''}\r\n`);
+    const requests = ids.map(
+      (id, index) =>
+        `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n${index === 49 ? 'Connection: close\r\n' : ''}\r\n`,
+    );
     socket.write(requests.join(''));
     await once(socket, 'close');
     expect([...answers.matchAll(/x-request-id: (\S+)/gi)].map(([, id]) => id)).toEqual(ids);
@@ -129,7 +161,10 @@ describe('requests that are sent ahead on one connection', () => {
   it('are bounded', async () => {
     const socket = connect(gateway.port, '127.0.0.1');
     let answers = '';
-    socket.setEncoding('utf8').on('data', (chunk) => (answers += String(chunk))).on('error', () => undefined);
+    socket
+      .setEncoding('utf8')
+      .on('data', (chunk) => (answers += String(chunk)))
+      .on('error', () => undefined);
     socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000));
     await once(socket, 'close');
     expect(answers.split('HTTP/1.1 200').length - 1).toBeLessThan(1_000);
@@ -179,14 +214,20 @@ describe('while the services are down', () => {
   });
 
   it('answers a request without a key with 401, whatever its body', async () => {
-    const response = await fetch(`${gateway.url}/crms/one/user`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' });
+    const response = await fetch(`${gateway.url}/crms/one/user`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{',
+    });
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toContain('ApiKey');
     expect(await response.json()).toMatchObject({ code: 'key.missing' });
   });
 
   it('shows a page if a verification link cannot be checked', async () => {
-    const response = await fetch(`${gateway.url}/verify-email?token=t`, { headers: { 'accept-language': 'fr, de-AT;q=0.8, en' } });
+    const response = await fetch(`${gateway.url}/verify-email?token=t`, {
+      headers: { 'accept-language': 'fr, de-AT;q=0.8, en' },
+    });
     expect(response.status).toBe(503);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(await response.text()).toContain('<html lang="de">');
@@ -195,11 +236,30 @@ describe('while the services are down', () => {
 
 describe('the form of a verification link', () => {
   it.each([
-    { name: 'is not UTF-8', type: 'application/x-www-form-urlencoded', body: Buffer.from('token=\u00fc', 'latin1'), status: 400 },
-    { name: 'has another charset', type: 'application/x-www-form-urlencoded; charset=iso-8859-1', body: 'token=t', status: 415 },
-    { name: 'has the charset UTF-8', type: 'application/x-www-form-urlencoded; charset=UTF-8', body: 'token=t', status: 503 },
+    {
+      name: 'is not UTF-8',
+      type: 'application/x-www-form-urlencoded',
+      body: Buffer.from('token=\u00fc', 'latin1'),
+      status: 400,
+    },
+    {
+      name: 'has another charset',
+      type: 'application/x-www-form-urlencoded; charset=iso-8859-1',
+      body: 'token=t',
+      status: 415,
+    },
+    {
+      name: 'has the charset UTF-8',
+      type: 'application/x-www-form-urlencoded; charset=UTF-8',
+      body: 'token=t',
+      status: 503,
+    },
   ])('that $name is answered with a page and $status', async ({ type, body, status }) => {
-    const response = await fetch(`${gateway.url}/verify-email`, { method: 'POST', headers: { 'content-type': type }, body });
+    const response = await fetch(`${gateway.url}/verify-email`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body,
+    });
     expect([response.status, response.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
   });
 });
@@ -207,7 +267,9 @@ describe('the form of a verification link', () => {
 describe('the documentation', () => {
   it('is sent only once to a client that keeps it', async () => {
     const first = await fetch(`${gateway.url}/openapi.json`);
-    const again = await fetch(`${gateway.url}/openapi.json`, { headers: { 'if-none-match': first.headers.get('etag')! } });
+    const again = await fetch(`${gateway.url}/openapi.json`, {
+      headers: { 'if-none-match': first.headers.get('etag')! },
+    });
     expect([first.status, again.status, await again.text()]).toEqual([200, 304, '']);
   });
 

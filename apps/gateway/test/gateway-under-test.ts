@@ -1,7 +1,16 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { freePort } from '@scheduling/embedded';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { longTimeout, nowhere, type ServiceName, type ServiceProcess, startAppProcess, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import {
+  longTimeout,
+  nowhere,
+  type ServiceName,
+  type ServiceProcess,
+  startAppProcess,
+  startServiceProcesses,
+  startTestNats,
+  testLogger,
+} from '@scheduling/testing';
 import type { Problem } from '../src/problem.ts';
 import { readConfig } from '../src/config.ts';
 import { createGatewayService } from '../src/service.ts';
@@ -49,7 +58,9 @@ export interface GatewayWithKeys<Name extends ServiceName = 'identity'> extends 
  * A gateway in front of a real identity service and the given others, with the CRMs `one` and `two`.
  * It has a process of its own, so that it reads requests also while the test is busy.
  */
-export async function startGatewayWithKeys<Name extends ServiceName = 'identity'>(...others: Name[]): Promise<GatewayWithKeys<Name | 'identity'>> {
+export async function startGatewayWithKeys<Name extends ServiceName = 'identity'>(
+  ...others: Name[]
+): Promise<GatewayWithKeys<Name | 'identity'>> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
   const services = starting.use(await startServiceProcesses(['identity', ...others], nats.url));

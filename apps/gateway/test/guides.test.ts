@@ -20,7 +20,7 @@ function linksOf(body: string): string[] {
 describe('the guides', () => {
   it('can all be reached from their index, and lead only to pages and headings that exist', async () => {
     const pages = new Map<string, string>();
-    for (const waiting = ['/guides']; waiting.length > 0; ) {
+    for (const waiting = ['/guides']; waiting.length > 0;) {
       const path = waiting.pop()!;
       if (pages.has(path)) continue;
       const { status, body } = await read(path);
@@ -28,7 +28,9 @@ describe('the guides', () => {
       pages.set(path, body);
       waiting.push(...linksOf(body));
     }
-    expect([...pages.keys()]).toEqual(expect.arrayContaining(['/guides/booking', '/guides/webhooks', '/guides/interface', '/guides/client']));
+    expect([...pages.keys()]).toEqual(
+      expect.arrayContaining(['/guides/booking', '/guides/webhooks', '/guides/interface', '/guides/client']),
+    );
     for (const [path, body] of pages) {
       for (const [, page, anchor] of body.matchAll(/href="(?:\/booking(\/guides[^"#]*))?#([^"]+)"/g)) {
         expect(pages.get(page ?? path), `${path} ${anchor}`).toContain(`id="${anchor}"`);
@@ -44,7 +46,10 @@ describe('the guides', () => {
   });
 
   it('that do not exist are not found', async () => {
-    expect(await read('/guides/none')).toMatchObject({ status: 404, body: expect.stringContaining('route.not_found') as string });
+    expect(await read('/guides/none')).toMatchObject({
+      status: 404,
+      body: expect.stringContaining('route.not_found') as string,
+    });
     expect(await read('/guides/..%2f..%2finterface')).toMatchObject({ status: 404 });
   });
 });

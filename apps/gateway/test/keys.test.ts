@@ -22,10 +22,13 @@ describe('a key', () => {
     expect(await codeOf(await ask(gateway.key))).toBe('user.not_found');
   });
 
-  it.each(['unknown', 'x'.repeat(2_000), `${'a'.repeat(30)}, ${'b'.repeat(30)}`])('that was never issued is rejected', async (key) => {
-    const response = await ask(key);
-    expect([response.status, await codeOf(response)]).toEqual([401, 'key.invalid']);
-  });
+  it.each(['unknown', 'x'.repeat(2_000), `${'a'.repeat(30)}, ${'b'.repeat(30)}`])(
+    'that was never issued is rejected',
+    async (key) => {
+      const response = await ask(key);
+      expect([response.status, await codeOf(response)]).toEqual([401, 'key.invalid']);
+    },
+  );
 
   it('of another CRM is rejected with the same message, whether the CRM exists or not', async () => {
     const withoutId = async (response: Response) => {
@@ -101,6 +104,9 @@ it('answers 503 for a key that is not cached while identity is down, and 503 for
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   }
   // The cached key still grants access to whatever does not need identity.
-  const response = await fetch(`${gateway.url}/crms/one/user`, { method: 'POST', headers: { 'x-service-client-id': gateway.key } });
+  const response = await fetch(`${gateway.url}/crms/one/user`, {
+    method: 'POST',
+    headers: { 'x-service-client-id': gateway.key },
+  });
   expect(response.status).toBe(400);
 });

@@ -32,7 +32,13 @@ beforeAll(async () => {
   gateway = await startGatewayWithKeys('calendar', 'customer');
   await post('/crms/one/user', { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' });
   await post('/crms/one/account', { ownerReference: 'u@x', accountReference: 'a@x', branch: 'misc' });
-  await post('/crms/one/provider', { reference: 'p', ownerReference: 'u@x', accountReference: 'a@x', name: 'N', timeZone: 'UTC' });
+  await post('/crms/one/provider', {
+    reference: 'p',
+    ownerReference: 'u@x',
+    accountReference: 'a@x',
+    name: 'N',
+    timeZone: 'UTC',
+  });
   for (let number = 1; number <= total / perDay; number += 1) {
     const day = `2030-01-${String(number).padStart(2, '0')}`;
     await post(appointments, {
@@ -67,10 +73,12 @@ function list(path: string): Promise<Response> {
 /** One page after the other. */
 async function listPages<Item>(firstPage: string): Promise<Item[]> {
   const items: Item[] = [];
-  for (let next: string | undefined = firstPage; next !== undefined; ) {
+  for (let next: string | undefined = firstPage; next !== undefined;) {
     const page: Response = await list(next);
     items.push(...(await parse<Item[]>(page)));
-    next = /^<https:\/\/scheduling\.test(?<path>[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.groups!['path'];
+    next = /^<https:\/\/scheduling\.test(?<path>[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.groups![
+      'path'
+    ];
   }
   return items;
 }
@@ -108,17 +116,26 @@ function expectComplete(listed: ListedTimeslot[]): void {
 
 /** One of a customer with messages, one of a customer without an address for mails, and a reservation. */
 async function createParticipations(appointmentReference: string): Promise<unknown[]> {
-  await post(`${provider}/customers`, { customerReference: 'reachable', providerReference: 'p', userName: 'Ä', email: 'c@x.example', mobile: '1' });
+  await post(`${provider}/customers`, {
+    customerReference: 'reachable',
+    providerReference: 'p',
+    userName: 'Ä',
+    email: 'c@x.example',
+    mobile: '1',
+  });
   await post(`${provider}/customers`, { customerReference: 'unreachable', providerReference: 'p', userName: 'B' });
   const create = async (reference: string, customerReference: string, state: string, message?: string) => {
     const booking = { reference, appointmentReference, customerReference, state, message };
-    return (await parse<{ participation: unknown }>(await post(`${provider}/participations?sendMails=false`, booking))).participation;
+    return (await parse<{ participation: unknown }>(await post(`${provider}/participations?sendMails=false`, booking)))
+      .participation;
   };
   await create('moved', 'reachable', 'REQUESTED', 'first "message"');
   const reserved = await create('reserved', 'unreachable', 'RESERVED');
   const last = await create('last', 'unreachable', 'BOOKED');
   const change = { state: 'BOOKED', message: 'second' };
-  const { participation: moved } = await parse<{ participation: unknown }>(await send('POST', `${provider}/participations/moved?sendMails=false`, change));
+  const { participation: moved } = await parse<{ participation: unknown }>(
+    await send('POST', `${provider}/participations/moved?sendMails=false`, change),
+  );
   expect(moved).toMatchObject({ messages: ['first "message"', 'second'] });
   expect(reserved).toHaveProperty('expiresAt');
   return [moved, reserved, last];
@@ -138,12 +155,29 @@ describe('the list of appointments', () => {
   });
 
   it('contains what the creation of each appointment and participation was answered with, character by character', async () => {
-    const times = { start: '2031-01-01T10:00', end: '2031-01-01T11:00', resourceReference: 'r', productReference: 'shown', capacity: 9, acceptBookings: true };
+    const times = {
+      start: '2031-01-01T10:00',
+      end: '2031-01-01T11:00',
+      resourceReference: 'r',
+      productReference: 'shown',
+      capacity: 9,
+      acceptBookings: true,
+    };
     const line = 'ü "quoted" \\ / 🏠';
     const text = `${line}\n\t`;
     const details = [
-      { address: { city: 'Bern', countryCode: 'CH', street: line, number: '1', zip: '3000' }, price: { value: 49.9, currency: 'CHF' }, description: text },
-      { address: { city: 'Bern' }, price: { value: 0, currency: 'EUR' }, contactReference: 'u@x', notes: text, acceptBookings: false },
+      {
+        address: { city: 'Bern', countryCode: 'CH', street: line, number: '1', zip: '3000' },
+        price: { value: 49.9, currency: 'CHF' },
+        description: text,
+      },
+      {
+        address: { city: 'Bern' },
+        price: { value: 0, currency: 'EUR' },
+        contactReference: 'u@x',
+        notes: text,
+        acceptBookings: false,
+      },
       { address: text, price: { value: 1_200, currency: 'EUR' } },
       {
         participations: [
@@ -154,7 +188,9 @@ describe('the list of appointments', () => {
     ];
     const created = [];
     for (const [index, each] of details.entries()) {
-      const { appointment } = await parse<{ appointment: Listed }>(await post(appointments, { reference: `shown-${index}`, ...times, ...each }));
+      const { appointment } = await parse<{ appointment: Listed }>(
+        await post(appointments, { reference: `shown-${index}`, ...times, ...each }),
+      );
       created.push(appointment);
     }
     const participations = await createParticipations('shown-2');
@@ -165,10 +201,17 @@ describe('the list of appointments', () => {
   });
 
   it('has a next page at the public address, also for a request that names the whole URL', async () => {
-    const options = { host: '127.0.0.1', port: gateway.port, path: `http://proxied.test:8080${appointments}?limit=1`, headers: { 'x-service-client-id': gateway.key } };
+    const options = {
+      host: '127.0.0.1',
+      port: gateway.port,
+      path: `http://proxied.test:8080${appointments}?limit=1`,
+      headers: { 'x-service-client-id': gateway.key },
+    };
     const [response] = (await once(get(options), 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
-    expect(response.headers.link).toMatch(/^<https:\/\/scheduling\.test\/crms\/one\/provider\/p\/appointments\?limit=1&cursor=[^>]+>; rel="next"$/);
+    expect(response.headers.link).toMatch(
+      /^<https:\/\/scheduling\.test\/crms\/one\/provider\/p\/appointments\?limit=1&cursor=[^>]+>; rel="next"$/,
+    );
     response.resume();
   });
 
@@ -184,7 +227,18 @@ describe('the timeslots of a resource', () => {
     const all = await parse<ListedTimeslot[]>(response);
     expect(all.map(({ reference }) => reference)).toEqual(newTimeslots.map(({ reference }) => reference));
     expectComplete(all);
-    const orderOfFields = ['reference', 'resourceReference', 'start', 'end', 'raster', 'defaultCapacity', 'defaultAcceptBookings', 'address', 'state', 'appointments'];
+    const orderOfFields = [
+      'reference',
+      'resourceReference',
+      'start',
+      'end',
+      'raster',
+      'defaultCapacity',
+      'defaultAcceptBookings',
+      'address',
+      'state',
+      'appointments',
+    ];
     expect(all.map(Object.keys)).toEqual(all.map(() => orderOfFields));
     expectSame(await listPages(`${timeslots}&limit=5`), all);
   });
@@ -195,7 +249,9 @@ describe('the timeslots of a resource', () => {
     expect(created.map(({ reference }) => reference)).toEqual(reversed.map(({ reference }) => reference));
     expectComplete(created);
 
-    const { timeslot, ...rest } = await parse<{ timeslot: ListedTimeslot }>(await send('PUT', `${provider}/timeslots/t-05`, { defaultCapacity: 2 }));
+    const { timeslot, ...rest } = await parse<{ timeslot: ListedTimeslot }>(
+      await send('PUT', `${provider}/timeslots/t-05`, { defaultCapacity: 2 }),
+    );
     expect(rest).toEqual({ 'api-info': { version: '1' } });
     expect(timeslot).toMatchObject({ reference: 't-05', defaultCapacity: 2 });
     expectComplete([timeslot]);
@@ -209,7 +265,10 @@ describe('the timeslots of a resource', () => {
 
 describe.each([appointments, timeslots])('%s', (path) => {
   it('is a problem if the provider does not exist', async () => {
-    expect(await (await list(path.replace('/p/', '/absent/'))).json()).toMatchObject({ status: 404, code: 'provider.not_found' });
+    expect(await (await list(path.replace('/p/', '/absent/'))).json()).toMatchObject({
+      status: 404,
+      code: 'provider.not_found',
+    });
   });
 
   it('blocks no other request while its readers are slow', async () => {
@@ -226,12 +285,16 @@ it('lists end in a broken response if the calendar dies during them, and in 503 
   process.kill(gateway.services.calendar.pid, 'SIGKILL');
   for (const reader of readers) reader.resume();
   for (const [error] of await Promise.all(failures)) expect(error.message).toBe('aborted');
-  for (const path of [appointments, timeslots]) await eventually(async () => expect((await list(path)).status).toBe(503));
+  for (const path of [appointments, timeslots])
+    await eventually(async () => expect((await list(path)).status).toBe(503));
 });
 
 async function openPausedList(path: string): Promise<IncomingMessage> {
   for (;;) {
-    const [response] = (await once(get(gateway.url + path, { agent: false, headers: { 'x-service-client-id': gateway.key } }), 'response')) as [IncomingMessage];
+    const [response] = (await once(
+      get(gateway.url + path, { agent: false, headers: { 'x-service-client-id': gateway.key } }),
+      'response',
+    )) as [IncomingMessage];
     if (response.statusCode === 200) return response.pause();
     // Several lists at once may be more than a busy machine begins in time.
     expect(response.statusCode).toBe(503);

@@ -13,7 +13,12 @@ beforeAll(async () => {
   const { identity } = stack.use(await startServiceProcesses(['identity'], nats.url));
   using admin = createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout);
   for (const crmId of ['one', 'two']) await admin.createCrm({ crmId, requestsPerMinute: 0 });
-  const others = { calendarAddress: nowhere, customerAddress: nowhere, notificationAddress: nowhere, webhookAddress: nowhere };
+  const others = {
+    calendarAddress: nowhere,
+    customerAddress: nowhere,
+    notificationAddress: nowhere,
+    webhookAddress: nowhere,
+  };
   clients = stack.use(createClients({ ...others, identityAddress: identity.address }, {}));
   for (const crmId of ['one', 'two']) await asCrm(crmId, () => clients.identity.createUser({ crmId }, newUser(crmId)));
 });
@@ -29,28 +34,43 @@ describe('a call of the gateway', () => {
   it('takes what the path names from the path, whatever the rest names', async () => {
     const forged = { reference: 'other@test', crmId: 'two', lastName: 'Changed' };
     // @ts-expect-error The types reject it, too: the path names these.
-    const { user } = await asCrm('one', () => clients.identity.updateUser({ crmId: 'one', reference: 'same@test' }, forged));
+    const { user } = await asCrm('one', () =>
+      clients.identity.updateUser({ crmId: 'one', reference: 'same@test' }, forged),
+    );
     expect(user).toMatchObject({ reference: 'same@test', email: 'one@test.example', lastName: 'Changed' });
-    const { user: other } = await asCrm('two', () => clients.identity.getUser({ crmId: 'two', reference: 'same@test' }));
+    const { user: other } = await asCrm('two', () =>
+      clients.identity.getUser({ crmId: 'two', reference: 'same@test' }),
+    );
     expect(other).toMatchObject({ lastName: 'Of two' });
   });
 
   it('about another CRM than that of the request is not sent, by any method', async () => {
-    const calls = Object.entries(clients).flatMap(([name, client]) => (typeof client === 'object' ? Object.keys(client).map((method) => [name, method]) : []));
+    const calls = Object.entries(clients).flatMap(([name, client]) =>
+      typeof client === 'object' ? Object.keys(client).map((method) => [name, method]) : [],
+    );
     const refused = new Set<string>();
     for (const [name, method] of calls) {
-      const call = (clients as unknown as Record<string, Record<string, (path: object, fields: object) => unknown>>)[name!]![method!]!;
+      const call = (clients as unknown as Record<string, Record<string, (path: object, fields: object) => unknown>>)[
+        name!
+      ]![method!]!;
       // As if the path were not applied. A method whose requests name no CRM takes the first argument for its message.
       const error = await asCrm('one', () => outcomeOf(call({}, { crmId: 'two' })));
       if (/a message about the CRM two for a request of one/.test(String(error))) refused.add(`${name}.${method}`);
     }
     const sent = calls.map((call) => call.join('.')).filter((call) => !refused.has(call));
-    expect(sent.sort()).toEqual(['identity.authenticateKey', 'identity.confirmVerification', 'identity.getVerification', 'identity.listRetentionPeriods']);
+    expect(sent.sort()).toEqual([
+      'identity.authenticateKey',
+      'identity.confirmVerification',
+      'identity.getVerification',
+      'identity.listRetentionPeriods',
+    ]);
     expect(refused.size).toBeGreaterThan(50);
   });
 
   it('about a CRM is not sent for a request without a key', async () => {
-    const call = runWithContext({ requestId: 'own-crm' }, () => clients.identity.getUser({ crmId: 'two', reference: 'same@test' }));
+    const call = runWithContext({ requestId: 'own-crm' }, () =>
+      clients.identity.getUser({ crmId: 'two', reference: 'same@test' }),
+    );
     await expect(call).rejects.toThrow('a message about the CRM two for a request of no CRM');
   });
 });
@@ -58,7 +78,8 @@ describe('a call of the gateway', () => {
 /** How a call fails, or the first message of a stream. */
 async function outcomeOf(answer: unknown): Promise<unknown> {
   try {
-    if (Symbol.asyncIterator in (answer as object)) return await (answer as AsyncIterable<unknown>)[Symbol.asyncIterator]().next();
+    if (Symbol.asyncIterator in (answer as object))
+      return await (answer as AsyncIterable<unknown>)[Symbol.asyncIterator]().next();
     return await answer;
   } catch (error) {
     return error;

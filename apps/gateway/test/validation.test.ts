@@ -11,8 +11,21 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-const slot = { resourceReference: 'r', end: '2030-01-01T10:00', raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'CREATED' };
-const single = { reference: 'a', start: '2030-01-01T09:00', end: '2030-01-01T10:00', resourceReference: 'r', productReference: 'p' };
+const slot = {
+  resourceReference: 'r',
+  end: '2030-01-01T10:00',
+  raster: 30,
+  defaultCapacity: 1,
+  defaultAcceptBookings: true,
+  state: 'CREATED',
+};
+const single = {
+  reference: 'a',
+  start: '2030-01-01T09:00',
+  end: '2030-01-01T10:00',
+  resourceReference: 'r',
+  productReference: 'p',
+};
 const span = { from: '2030-01-01T09:00', to: '2030-01-01T10:00', raster: 30 };
 
 /** A body that is valid for every POST that has one. */
@@ -23,8 +36,14 @@ const posts = [
   { path: '/crms/one/provider/p/staff', body: { email: 'u@x.example', username: 'u', lastName: 'L' } },
   { path: '/crms/one/provider/p/timeslots', body: { timeslots: [slot] } },
   { path: '/crms/one/provider/p/appointments', body: single },
-  { path: '/crms/one/provider/p/appointments', body: { resourceReference: 'r', productReference: 'p', series_data: span } },
-  { path: '/crms/one/provider/p/participations', body: { reference: 'b', appointmentReference: 'a', customerReference: 'c', state: 'BOOKED' } },
+  {
+    path: '/crms/one/provider/p/appointments',
+    body: { resourceReference: 'r', productReference: 'p', series_data: span },
+  },
+  {
+    path: '/crms/one/provider/p/participations',
+    body: { reference: 'b', appointmentReference: 'a', customerReference: 'c', state: 'BOOKED' },
+  },
   { path: '/crms/one/provider/p/participations/b', body: { state: 'BOOKED' } },
   { path: '/crms/one/provider/p/customers', body: { customerReference: 'c', providerReference: 'p', userName: 'N' } },
 ];
@@ -38,10 +57,27 @@ describe('a request', () => {
   });
 
   it.each([
-    { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 501 }, () => 0) } },
-    { name: 'participations', path: '/crms/one/provider/p/appointments', body: { ...single, participations: Array.from({ length: 501 }, () => 0) } },
-    { name: 'timeslots', path: '/crms/one/provider/p/timeslots', body: { timeslots: Array.from({ length: 400_000 }, () => 0) } },
-    { name: 'series_data/weekdays', max: 7, path: '/crms/one/provider/p/appointments', body: { series_data: { weekdays: Array.from({ length: 200_000 }, () => 0) } } },
+    {
+      name: 'timeslots',
+      path: '/crms/one/provider/p/timeslots',
+      body: { timeslots: Array.from({ length: 501 }, () => 0) },
+    },
+    {
+      name: 'participations',
+      path: '/crms/one/provider/p/appointments',
+      body: { ...single, participations: Array.from({ length: 501 }, () => 0) },
+    },
+    {
+      name: 'timeslots',
+      path: '/crms/one/provider/p/timeslots',
+      body: { timeslots: Array.from({ length: 400_000 }, () => 0) },
+    },
+    {
+      name: 'series_data/weekdays',
+      max: 7,
+      path: '/crms/one/provider/p/appointments',
+      body: { series_data: { weekdays: Array.from({ length: 200_000 }, () => 0) } },
+    },
   ])('with too many $name is rejected for that alone', async ({ name, max = 500, path, body }) => {
     const { status, problem } = await gateway.send('POST', path, body);
     expect({ status, errors: problem.errors }).toEqual({
@@ -94,7 +130,9 @@ describe('a request', () => {
       participations: {},
       address: 5,
     });
-    expect(Object.fromEntries(problem.errors!.map((error) => ['pointer' in error ? error.pointer : '', error.detail]))).toEqual({
+    expect(
+      Object.fromEntries(problem.errors!.map((error) => ['pointer' in error ? error.pointer : '', error.detail])),
+    ).toEqual({
       '/reference': 'must be a string',
       '/productName': 'must be a string or null',
       '/capacity': 'must be an integer or null',
@@ -106,8 +144,12 @@ describe('a request', () => {
   });
 
   it('to delete is rejected if body and query differ', async () => {
-    const { problem } = await gateway.send('DELETE', '/crms/one/provider/p/appointments?appointmentReference=a', { appointmentReference: 'b' });
-    expect(problem.errors).toEqual([{ pointer: '/appointmentReference', detail: 'has different values in the body and the query' }]);
+    const { problem } = await gateway.send('DELETE', '/crms/one/provider/p/appointments?appointmentReference=a', {
+      appointmentReference: 'b',
+    });
+    expect(problem.errors).toEqual([
+      { pointer: '/appointmentReference', detail: 'has different values in the body and the query' },
+    ]);
   });
 
   it('to delete must say what to delete', async () => {
@@ -116,32 +158,73 @@ describe('a request', () => {
       ['/crms/one/provider/p/appointments/withoutNotification', {}],
       ['/crms/one/provider/p/appointments/withoutNotification?seriesId=s', { appointmentReference: 'a' }],
     ] as const) {
-      expect(await gateway.send('DELETE', path, body)).toMatchObject({ status: 400, problem: { code: 'request.invalid' } });
+      expect(await gateway.send('DELETE', path, body)).toMatchObject({
+        status: 400,
+        problem: { code: 'request.invalid' },
+      });
     }
   });
 
   it.each([
     { name: 'is no JSON', body: '{"a":', type: 'application/json', status: 400, code: 'request.malformed' },
     { name: 'is empty', body: '', type: 'application/json', status: 400, code: 'request.malformed' },
-    { name: 'poisons the prototype', body: '{"__proto__":{"a":1}}', type: 'application/json', status: 400, code: 'request.malformed' },
-    { name: 'poisons the constructor', body: '{"constructor":{"prototype":{"a":1}}}', type: 'application/json', status: 400, code: 'request.malformed' },
+    {
+      name: 'poisons the prototype',
+      body: '{"__proto__":{"a":1}}',
+      type: 'application/json',
+      status: 400,
+      code: 'request.malformed',
+    },
+    {
+      name: 'poisons the constructor',
+      body: '{"constructor":{"prototype":{"a":1}}}',
+      type: 'application/json',
+      status: 400,
+      code: 'request.malformed',
+    },
     { name: 'is a list', body: '[]', type: 'application/json', status: 400, code: 'request.invalid' },
-    { name: 'has a number that is no number', body: '{"reference":1e999}', type: 'application/json', status: 400, code: 'request.invalid' },
+    {
+      name: 'has a number that is no number',
+      body: '{"reference":1e999}',
+      type: 'application/json',
+      status: 400,
+      code: 'request.invalid',
+    },
     { name: 'is a text', body: 'hello', type: 'text/plain', status: 415, code: 'request.unsupported_media_type' },
-    { name: 'is a form', body: 'a=b', type: 'application/x-www-form-urlencoded', status: 415, code: 'request.unsupported_media_type' },
-    { name: 'is too large', body: `"${'a'.repeat(1_048_576)}"`, type: 'application/json', status: 413, code: 'request.too_large' },
+    {
+      name: 'is a form',
+      body: 'a=b',
+      type: 'application/x-www-form-urlencoded',
+      status: 415,
+      code: 'request.unsupported_media_type',
+    },
+    {
+      name: 'is too large',
+      body: `"${'a'.repeat(1_048_576)}"`,
+      type: 'application/json',
+      status: 413,
+      code: 'request.too_large',
+    },
   ])('whose body $name is answered with $status', async ({ body, type, status, code }) => {
     const response = await fetch(`${gateway.url}/crms/one/user`, {
       method: 'POST',
       headers: { 'x-service-client-id': gateway.key, 'content-type': type },
       body,
     });
-    expect([response.status, response.headers.get('content-type')]).toEqual([status, 'application/problem+json; charset=utf-8']);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      status,
+      'application/problem+json; charset=utf-8',
+    ]);
     expect(await response.json()).toMatchObject({ status, code });
   });
 
   it('whose body is compressed is rejected before it is read', async () => {
-    const headers = { 'x-service-client-id': gateway.key, 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': '1000000' };
+    const headers = {
+      'x-service-client-id': gateway.key,
+      'content-type': 'application/json',
+      'content-encoding': 'gzip',
+      'content-length': '1000000',
+    };
     const sent = request(`${gateway.url}/crms/one/user`, { method: 'POST', headers });
     sent.flushHeaders();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -153,7 +236,12 @@ describe('a request', () => {
   it.each(['a/b?c#d%e f', '%2F', '100%25', 'größe', '\u{1f600}'.repeat(253), '..', ';a=b'])(
     'reaches the service with the reference %s unchanged',
     async (reference) => {
-      const user = { reference: `${reference}@x`, email: `${crypto.randomUUID()}@x.example`, username: crypto.randomUUID(), lastName: 'L' };
+      const user = {
+        reference: `${reference}@x`,
+        email: `${crypto.randomUUID()}@x.example`,
+        username: crypto.randomUUID(),
+        lastName: 'L',
+      };
       await gateway.send('POST', '/crms/one/user', user);
       const response = await fetch(`${gateway.url}/crms/one/user/${encodeURIComponent(user.reference)}`, {
         headers: { 'x-service-client-id': gateway.key },
@@ -190,13 +278,21 @@ describe('an Idempotency-Key', () => {
 
   it.each(['k', 'k'.repeat(255), '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'])('%s is accepted', async (key) => {
     const account = { ownerReference: 'nobody@x', accountReference: 'unheard-of@x', branch: 'misc' };
-    expect(await (await send('/crms/one/account', key, account)).json()).toMatchObject({ code: 'account.owner_not_found' });
+    expect(await (await send('/crms/one/account', key, account)).json()).toMatchObject({
+      code: 'account.owner_not_found',
+    });
   });
 
   it('given twice is rejected', async () => {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { 'x-service-client-id': gateway.key, 'content-type': 'application/json', 'idempotency-key': ['a', 'b'] };
-      request(`${gateway.url}/crms/one/account`, { method: 'POST', headers }, resolve).on('error', reject).end(JSON.stringify(posts[1]!.body));
+      const headers = {
+        'x-service-client-id': gateway.key,
+        'content-type': 'application/json',
+        'idempotency-key': ['a', 'b'],
+      };
+      request(`${gateway.url}/crms/one/account`, { method: 'POST', headers }, resolve)
+        .on('error', reject)
+        .end(JSON.stringify(posts[1]!.body));
     });
     expect(await json(response)).toMatchObject({ status: 400, code: 'idempotency_key.invalid' });
   });

@@ -1,4 +1,7 @@
-/** The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows the same calls. */
+/**
+ * The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows
+ * the same calls.
+ */
 export const callers = {
   IdentityService: {
     authenticateKey: ['gateway'],

@@ -1,4 +1,9 @@
-import { type AddStaffRequest, type GetProviderRequest, IdentityServiceService, VerificationState } from '@scheduling/contracts/identity/v1';
+import {
+  type AddStaffRequest,
+  type GetProviderRequest,
+  IdentityServiceService,
+  VerificationState,
+} from '@scheduling/contracts/identity/v1';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
@@ -62,7 +67,9 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       const { provider, created } = await createProvider(dependencies, request);
       return { provider: withoutNulls(provider), created };
     },
-    getProvider: async (request) => ({ provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))) }),
+    getProvider: async (request) => ({
+      provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))),
+    }),
     listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),

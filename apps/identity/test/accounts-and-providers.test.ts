@@ -12,7 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const createAccount = (account: Partial<Parameters<IdentityUnderTest['identity']['createAccount']>[0]['account'] & object>) =>
+const createAccount = (
+  account: Partial<Parameters<IdentityUnderTest['identity']['createAccount']>[0]['account'] & object>,
+) =>
   service.identity.createAccount({
     crmId: 'one',
     account: { accountReference: 'account@crm', ownerReference: 'owner@crm', branch: 'misc', ...account },
@@ -34,14 +36,22 @@ describe('an account', () => {
     expect(await service.identity.getAccount({ crmId: 'one', reference: 'full@crm' })).toEqual({ account });
   });
 
-  it.each(['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'])('has the branch %s', async (branch) => {
-    const { account } = await createAccount({ accountReference: `${branch}@crm`, branch });
-    expect(account?.branch).toBe(branch);
-  });
+  it.each(['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'])(
+    'has the branch %s',
+    async (branch) => {
+      const { account } = await createAccount({ accountReference: `${branch}@crm`, branch });
+      expect(account?.branch).toBe(branch);
+    },
+  );
 
   it('is returned unchanged when its reference is known, whatever else is given', async () => {
     const { account } = await createAccount({ accountReference: 'known@crm', email: 'first@one.example' });
-    const again = await createAccount({ accountReference: 'known@crm', email: 'second@one.example', branch: 'none', ownerReference: 'nobody@crm' });
+    const again = await createAccount({
+      accountReference: 'known@crm',
+      email: 'second@one.example',
+      branch: 'none',
+      ownerReference: 'nobody@crm',
+    });
     expect(again).toEqual({ account, created: false });
   });
 
@@ -64,7 +74,9 @@ describe('an account', () => {
 
   it('is created once by twenty concurrent requests', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => patiently(() => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` }))),
+      Array.from({ length: 20 }, (_, index) =>
+        patiently(() => createAccount({ accountReference: 'race@crm', email: `${index}@one.example` })),
+      ),
     );
     expect(answers.filter(({ created }) => created)).toHaveLength(1);
     expect(new Set(answers.map(({ account }) => account?.email)).size).toBe(1);
@@ -101,7 +113,10 @@ describe('a provider', () => {
     const { provider, created } = await createProvider(fields);
     expect(created).toBe(true);
     expect(provider).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), version: 1, ...fields });
-    const byReference = await service.identity.getProvider({ crmId: 'one', key: { $case: 'reference', value: 'full' } });
+    const byReference = await service.identity.getProvider({
+      crmId: 'one',
+      key: { $case: 'reference', value: 'full' },
+    });
     const byId = await service.identity.getProvider({ crmId: 'one', key: { $case: 'id', value: provider!.id } });
     expect([byReference.provider, byId.provider]).toEqual([provider, provider]);
     expect(await recordedEvents(service.database, events.providerChanged)).toContainEqual({
@@ -118,13 +133,24 @@ describe('a provider', () => {
   it('is returned unchanged and without an event when its reference is known', async () => {
     const { provider } = await createProvider({ reference: 'known' });
     const before = await recordedEvents(service.database, events.providerChanged);
-    const again = await createProvider({ reference: 'known', name: 'Other', ownerReference: 'nobody@crm', timeZone: 'Mars/Base' });
+    const again = await createProvider({
+      reference: 'known',
+      name: 'Other',
+      ownerReference: 'nobody@crm',
+      timeZone: 'Mars/Base',
+    });
     expect(again).toEqual({ provider, created: false });
     expect(await recordedEvents(service.database, events.providerChanged)).toEqual(before);
   });
 
   it('is rejected for its time zone, its branch, its owner and its account, in this order', async () => {
-    const faults = { reference: 'new', timeZone: '+01:00', branch: 'none', ownerReference: 'nobody@crm', accountReference: 'none@crm' };
+    const faults = {
+      reference: 'new',
+      timeZone: '+01:00',
+      branch: 'none',
+      ownerReference: 'nobody@crm',
+      accountReference: 'none@crm',
+    };
     const refusals = [
       await refusal(createProvider(faults)),
       await refusal(createProvider({ ...faults, timeZone: undefined })),
@@ -147,13 +173,20 @@ describe('a provider', () => {
       { $case: 'id', value: '0199b5a0-7c3e-7d2f-9a41-2f6f0a9c1b77' },
     ] as const;
     for (const key of keys) {
-      expect(await refusal(service.identity.getProvider({ crmId: 'one', key }))).toMatchObject({ category: 'not_found', code: 'provider.not_found' });
+      expect(await refusal(service.identity.getProvider({ crmId: 'one', key }))).toMatchObject({
+        category: 'not_found',
+        code: 'provider.not_found',
+      });
     }
   });
 
   it('is created once by twenty concurrent requests, with one event', async () => {
     const before = (await recordedEvents(service.database, events.providerChanged)).length;
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => patiently(() => createProvider({ reference: 'race', name: `Name ${index}` }))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        patiently(() => createProvider({ reference: 'race', name: `Name ${index}` })),
+      ),
+    );
     expect(answers.filter(({ created }) => created)).toHaveLength(1);
     expect(new Set(answers.map(({ provider }) => JSON.stringify(provider))).size).toBe(1);
     expect(await recordedEvents(service.database, events.providerChanged)).toHaveLength(before + 1);

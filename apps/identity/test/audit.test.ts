@@ -9,7 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const asOperator = <Result>(operator: string, work: () => Promise<Result>) => runWithContext({ requestId: `request-of-${operator}`, operator }, work);
+const asOperator = <Result>(operator: string, work: () => Promise<Result>) =>
+  runWithContext({ requestId: `request-of-${operator}`, operator }, work);
 
 describe('the audit trail', () => {
   it('says who created and changed a CRM and its keys, newest first, and never has a key', async () => {
@@ -50,23 +51,35 @@ describe('the audit trail', () => {
 describe('revocations', () => {
   it('are repeated on request, after a backup brought keys back', async () => {
     await service.admin.createCrm({ crmId: 'restored' });
-    const keys = await Promise.all(['leaked', 'replaced', 'kept'].map(() => service.admin.createKey({ crmId: 'restored' })));
+    const keys = await Promise.all(
+      ['leaked', 'replaced', 'kept'].map(() => service.admin.createKey({ crmId: 'restored' })),
+    );
     const [leaked = '', replaced = ''] = keys.map(({ apiKey }) => apiKey!.prefix);
     const since = new Date(Date.now() - 60_000);
     for (const prefix of [leaked, replaced]) await service.admin.revokeKey({ prefix });
-    const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
+    const unsent = () =>
+      service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
     await eventually(async () => expect(await unsent()).toEqual([]));
     // What a restore does to one that was revoked after the backup.
     await service.database.kysely.updateTable('apiKey').set({ revokedAt: null }).where('prefix', '=', leaked).execute();
 
-    const { revoked, eventsReachBackTo } = await asOperator('jane', () => service.admin.replayKeyRevocations({ since }));
+    const { revoked, eventsReachBackTo } = await asOperator('jane', () =>
+      service.admin.replayKeyRevocations({ since }),
+    );
     expect(revoked).toEqual([{ crmId: 'restored', prefix: leaked }]);
     expect(eventsReachBackTo).toBeInstanceOf(Date);
     const { apiKeys } = await service.admin.listKeys({ crmId: 'restored' });
     expect(apiKeys.filter(({ revokedAt }) => revokedAt === undefined)).toHaveLength(1);
-    expect((await service.audit.listAuditEntries({})).entries[0]).toMatchObject({ operator: 'jane', action: 'key-revocations.replay', target: `${since.toISOString()} ${leaked}` });
+    expect((await service.audit.listAuditEntries({})).entries[0]).toMatchObject({
+      operator: 'jane',
+      action: 'key-revocations.replay',
+      target: `${since.toISOString()} ${leaked}`,
+    });
 
     expect(await service.admin.replayKeyRevocations({ since })).toMatchObject({ revoked: [] });
-    expect(await refusal(service.admin.replayKeyRevocations({}))).toMatchObject({ category: 'invalid', code: 'erasure.since_missing' });
+    expect(await refusal(service.admin.replayKeyRevocations({}))).toMatchObject({
+      category: 'invalid',
+      code: 'erasure.since_missing',
+    });
   });
 });

@@ -53,7 +53,10 @@ describe('a CRM', () => {
 
   it('is created once', async () => {
     await service.admin.createCrm({ crmId: 'once' });
-    expect(await refusal(service.admin.createCrm({ crmId: 'once', name: 'other' }))).toMatchObject({ category: 'conflict', code: 'crm.exists' });
+    expect(await refusal(service.admin.createCrm({ crmId: 'once', name: 'other' }))).toMatchObject({
+      category: 'conflict',
+      code: 'crm.exists',
+    });
   });
 
   it.each(['', 'Upper', '-a', 'a-', 'a b', 'a/b', 'ä', 'a'.repeat(64)])('cannot have the id %j', async (crmId) => {
@@ -65,8 +68,26 @@ describe('a CRM', () => {
   });
 
   it('is rejected with every invalid setting', async () => {
-    const settings = { language: 'x', timeZone: 'Mars/Base', senderAddress: 'nobody', requestsPerMinute: 2 ** 32 - 1, anonymiseAfterDays: 36_501, logoUrl: 'http://x', colour: '#ffffff', imprint: '\u0000' };
-    const pointers = ['/language', '/timeZone', '/senderAddress', '/requestsPerMinute', '/anonymiseAfterDays', '/logoUrl', '/colour', '/imprint'];
+    const settings = {
+      language: 'x',
+      timeZone: 'Mars/Base',
+      senderAddress: 'nobody',
+      requestsPerMinute: 2 ** 32 - 1,
+      anonymiseAfterDays: 36_501,
+      logoUrl: 'http://x',
+      colour: '#ffffff',
+      imprint: '\u0000',
+    };
+    const pointers = [
+      '/language',
+      '/timeZone',
+      '/senderAddress',
+      '/requestsPerMinute',
+      '/anonymiseAfterDays',
+      '/logoUrl',
+      '/colour',
+      '/imprint',
+    ];
     const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
     expect(created.errors.map(({ pointer }) => pointer)).toEqual(pointers);
     const updated = await refusal(service.admin.updateCrm({ crmId: 'faulty', ...settings }));
@@ -75,7 +96,12 @@ describe('a CRM', () => {
 
   it('changes only what is given, and publishes an event', async () => {
     await service.admin.createCrm({ crmId: 'changing', name: 'Before', senderName: 'Sender', language: 'en' });
-    const { crm } = await service.admin.updateCrm({ crmId: 'changing', name: 'After', senderName: '', requestsPerMinute: 10 });
+    const { crm } = await service.admin.updateCrm({
+      crmId: 'changing',
+      name: 'After',
+      senderName: '',
+      requestsPerMinute: 10,
+    });
     expect(crm).toMatchObject({ name: 'After', senderName: 'After', language: 'en', requestsPerMinute: 10 });
     expect(await recordedEvents(service.database, events.crmChanged)).toEqual([{ crmId: 'changing' }]);
   });
@@ -83,7 +109,8 @@ describe('a CRM', () => {
   it('has no retention period of its own until it is given one, and none any more after 0', async () => {
     const { crm: created } = await service.admin.createCrm({ crmId: 'keeping' });
     expect(created!.anonymiseAfterDays).toBeUndefined();
-    const periodOf = async (crmId: string) => (await service.identity.listRetentionPeriods({})).periods.find((period) => period.crmId === crmId);
+    const periodOf = async (crmId: string) =>
+      (await service.identity.listRetentionPeriods({})).periods.find((period) => period.crmId === crmId);
     expect(await periodOf('keeping')).toBeUndefined();
     for (const anonymiseAfterDays of [36_500, 1]) {
       const { crm } = await service.admin.updateCrm({ crmId: 'keeping', anonymiseAfterDays });
@@ -100,7 +127,10 @@ describe('a CRM', () => {
   it('has the logo, colour and imprint that it was given, until they are cleared', async () => {
     const brand = { logoUrl: 'https://cdn.example/logo.png', colour: '#2450c8', imprint: 'Acme GmbH\nBerlin' };
     expect((await service.admin.createCrm({ crmId: 'branded', ...brand })).crm).toMatchObject(brand);
-    expect((await service.admin.updateCrm({ crmId: 'branded', colour: '#0B7A4B' })).crm).toMatchObject({ ...brand, colour: '#0b7a4b' });
+    expect((await service.admin.updateCrm({ crmId: 'branded', colour: '#0B7A4B' })).crm).toMatchObject({
+      ...brand,
+      colour: '#0b7a4b',
+    });
     expect((await service.identity.getCrm({ crmId: 'branded' })).crm).toMatchObject({ ...brand, colour: '#0b7a4b' });
     const { crm: cleared } = await service.admin.updateCrm({ crmId: 'branded', logoUrl: '', colour: '', imprint: '' });
     expect(cleared).toMatchObject({ logoUrl: undefined, colour: undefined, imprint: undefined });
@@ -148,15 +178,25 @@ describe('an API key', () => {
     expect(key).toMatch(/^sk_[\w-]{43}$/);
     expect(apiKey?.prefix).toBe(key.slice(0, 12));
     const answer = await service.identity.authenticateKey({ keyHash: hashOf(key) });
-    expect(answer).toMatchObject({ crm: { crmId: 'keys', name: 'Keys' }, keyPrefix: apiKey?.prefix, expiresAt: undefined });
-    const row = await service.database.kysely.selectFrom('apiKey').selectAll().where('prefix', '=', apiKey!.prefix).executeTakeFirstOrThrow();
+    expect(answer).toMatchObject({
+      crm: { crmId: 'keys', name: 'Keys' },
+      keyPrefix: apiKey?.prefix,
+      expiresAt: undefined,
+    });
+    const row = await service.database.kysely
+      .selectFrom('apiKey')
+      .selectAll()
+      .where('prefix', '=', apiKey!.prefix)
+      .executeTakeFirstOrThrow();
     expect(JSON.stringify(row)).not.toContain(key.slice(12));
   });
 
   it('is one of several that work at the same time', async () => {
     const keys = [await service.admin.createKey({ crmId: 'keys' }), await service.admin.createKey({ crmId: 'keys' })];
     for (const { key } of keys) {
-      expect(await service.identity.authenticateKey({ keyHash: hashOf(key) })).toMatchObject({ crm: { crmId: 'keys' } });
+      expect(await service.identity.authenticateKey({ keyHash: hashOf(key) })).toMatchObject({
+        crm: { crmId: 'keys' },
+      });
     }
   });
 
@@ -169,7 +209,11 @@ describe('an API key', () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys', expiresAt: new Date(Date.now() + 60_000) });
     const { expiresAt } = await service.identity.authenticateKey({ keyHash: hashOf(key) });
     expect(expiresAt).toEqual(apiKey?.expiresAt);
-    await service.database.kysely.updateTable('apiKey').set({ expiresAt: sql`now()` }).where('prefix', '=', apiKey!.prefix).execute();
+    await service.database.kysely
+      .updateTable('apiKey')
+      .set({ expiresAt: sql`now()` })
+      .where('prefix', '=', apiKey!.prefix)
+      .execute();
     expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
   });
 
@@ -187,13 +231,20 @@ describe('an API key', () => {
     expect(first.apiKey?.revokedAt).toBeInstanceOf(Date);
     expect(second.apiKey?.revokedAt).toEqual(first.apiKey?.revokedAt);
     expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
-    expect(await recordedEvents(service.database, events.apiKeyRevoked)).toEqual([{ crmId: 'keys', keyHash: hashOf(key) }]);
-    expect(await refusal(service.admin.revokeKey({ prefix: 'sk_absent' }))).toMatchObject({ category: 'not_found', code: 'key.not_found' });
+    expect(await recordedEvents(service.database, events.apiKeyRevoked)).toEqual([
+      { crmId: 'keys', keyHash: hashOf(key) },
+    ]);
+    expect(await refusal(service.admin.revokeKey({ prefix: 'sk_absent' }))).toMatchObject({
+      category: 'not_found',
+      code: 'key.not_found',
+    });
   });
 
   it('remembers when it was used, at most once a minute', async () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
-    const lastUse = async () => (await service.admin.listKeys({ crmId: 'keys' })).apiKeys.find(({ prefix }) => prefix === apiKey?.prefix)?.lastUsedAt;
+    const lastUse = async () =>
+      (await service.admin.listKeys({ crmId: 'keys' })).apiKeys.find(({ prefix }) => prefix === apiKey?.prefix)
+        ?.lastUsedAt;
     expect(await lastUse()).toBeUndefined();
     await service.identity.authenticateKey({ keyHash: hashOf(key) });
     await eventually(async () => expect(await lastUse()).toBeInstanceOf(Date));

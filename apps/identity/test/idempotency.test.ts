@@ -30,7 +30,13 @@ function freshName(): string {
 
 function newUser(crmId: string): CreateUserRequest {
   const name = freshName();
-  return { crmId, reference: `${name}@crm`, email: `${name}@${crmId}.example`, username: `${name}-${crmId}`, lastName: 'Name' };
+  return {
+    crmId,
+    reference: `${name}@crm`,
+    email: `${name}@${crmId}.example`,
+    username: `${name}-${crmId}`,
+    lastName: 'Name',
+  };
 }
 
 const users = repeatable<CreateUserRequest>({
@@ -51,7 +57,11 @@ const verifications = repeatable<RequestVerificationRequest>({
   send: (request) => service.identity.requestVerification(request),
   prepareRefused: async (crmId) => {
     const name = freshName();
-    return { request: { crmId, reference: `${name}@crm` }, code: 'user.not_found', repair: () => createUser(service, crmId, name) };
+    return {
+      request: { crmId, reference: `${name}@crm` },
+      code: 'user.not_found',
+      repair: () => createUser(service, crmId, name),
+    };
   },
 });
 
@@ -76,7 +86,13 @@ const accounts = repeatable<CreateAccountRequest>({
 });
 
 function newProvider(crmId: string): CreateProviderRequest {
-  return { crmId, reference: `${freshName()}@crm`, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Name' };
+  return {
+    crmId,
+    reference: `${freshName()}@crm`,
+    ownerReference: 'owner@crm',
+    accountReference: 'account@crm',
+    name: 'Name',
+  };
 }
 
 const providers = repeatable<CreateProviderRequest>({
@@ -105,7 +121,11 @@ const staff: RepeatableOperation<AddStaffRequest> = {
   send: (request) => service.identity.addStaff(request),
   prepareRefused: async (crmId) => {
     const name = freshName();
-    return { request: newStaff(crmId, `${name}@crm`), code: 'user.not_found', repair: () => createUser(service, crmId, name) };
+    return {
+      request: newStaff(crmId, `${name}@crm`),
+      code: 'user.not_found',
+      repair: () => createUser(service, crmId, name),
+    };
   },
 };
 
@@ -128,9 +148,15 @@ describe('a repeated request', () => {
   it('returns the first status and the resource in its current state, whichever replica it reaches', async () => {
     const key = randomUUID();
     const request = newUser('one');
-    expect(await withKey(key, () => service.identity.createUser(request))).toMatchObject({ created: true, user: { lastName: 'Name' } });
+    expect(await withKey(key, () => service.identity.createUser(request))).toMatchObject({
+      created: true,
+      user: { lastName: 'Name' },
+    });
     await service.identity.createUser({ ...request, lastName: 'Married' });
-    expect(await withKey(key, () => service.otherReplica.createUser(request))).toMatchObject({ created: true, user: { lastName: 'Married' } });
+    expect(await withKey(key, () => service.otherReplica.createUser(request))).toMatchObject({
+      created: true,
+      user: { lastName: 'Married' },
+    });
     expect(await service.identity.createUser(request)).toMatchObject({ created: false, user: { lastName: 'Name' } });
   });
 

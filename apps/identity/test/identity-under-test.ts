@@ -28,14 +28,31 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const logger = testLogger('identity-test');
   const nats = starting.use(await startTestNats());
   const url = await createMigratedDatabase('identity', migrateIdentityDatabase);
-  const config = readConfig({ LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0', DATABASE_URL: url, NATS_URL: nats.url('identity') });
+  const config = readConfig({
+    LISTEN_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    ADMIN_PORT: '0',
+    METRICS_PORT: '0',
+    DATABASE_URL: url,
+    NATS_URL: nats.url('identity'),
+  });
   const first = starting.use(await createIdentityService(config, logger));
   const second = starting.use(await createIdentityService(config, logger));
-  const database = starting.use(createDatabase<IdentitySchema>({ url, applicationName: 'test', logger, ...longTimeout }));
-  const identity = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`, longTimeout));
-  const otherReplica = starting.use(createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`, longTimeout));
-  const admin = starting.use(createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout));
-  const audit = starting.use(createClient(AuditServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout));
+  const database = starting.use(
+    createDatabase<IdentitySchema>({ url, applicationName: 'test', logger, ...longTimeout }),
+  );
+  const identity = starting.use(
+    createClient(IdentityServiceService, 'identity', `127.0.0.1:${first.grpcPort}`, longTimeout),
+  );
+  const otherReplica = starting.use(
+    createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`, longTimeout),
+  );
+  const admin = starting.use(
+    createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout),
+  );
+  const audit = starting.use(
+    createClient(AuditServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout),
+  );
   const started = starting.move();
   return {
     identity,
@@ -52,7 +69,9 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
 }
 
 /** The domain error that a call is rejected with, without its stack. */
-export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'retryAfterSeconds'>> {
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<Pick<DomainError, 'category' | 'code' | 'message' | 'errors' | 'retryAfterSeconds'>> {
   try {
     await call;
   } catch (error) {
@@ -64,7 +83,15 @@ export async function refusal(call: Promise<unknown>): Promise<Pick<DomainError,
 }
 
 /** The data of the recorded events of one kind, oldest first. */
-export async function recordedEvents<Data>(database: Database<IdentitySchema>, definition: EventDefinition<Data>): Promise<Data[]> {
-  const rows = await database.kysely.selectFrom('outbox').select('payload').where('type', '=', definition.type).orderBy('id').execute();
+export async function recordedEvents<Data>(
+  database: Database<IdentitySchema>,
+  definition: EventDefinition<Data>,
+): Promise<Data[]> {
+  const rows = await database.kysely
+    .selectFrom('outbox')
+    .select('payload')
+    .where('type', '=', definition.type)
+    .orderBy('id')
+    .execute();
   return rows.map((row) => definition.decode(row.payload));
 }

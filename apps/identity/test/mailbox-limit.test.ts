@@ -84,13 +84,16 @@ describe('the limit of a mailbox', () => {
   });
 
   it('is not that of another CRM', async () => {
-    for (const crmId of ['one', 'two']) await expect(requestOnce('shared@three.example', crmId)).resolves.toBeUndefined();
+    for (const crmId of ['one', 'two'])
+      await expect(requestOnce('shared@three.example', crmId)).resolves.toBeUndefined();
   });
 
   it('counts the mails about a new address and to an invited person', async () => {
     await requestOnce('counted@five.example');
     const { reference } = await createWith('before@five.example');
-    expect(await refusal(service.identity.updateUser({ crmId: 'one', reference, email: 'counted@five.example' }))).toMatchObject(limited);
+    expect(
+      await refusal(service.identity.updateUser({ crmId: 'one', reference, email: 'counted@five.example' })),
+    ).toMatchObject(limited);
     await invite(service, 'one', 'counted', { email: 'counted@five.example' });
     expect(await refusal(createWith('counted@five.example'))).toMatchObject(limited);
     await service.identity.updateUser({ crmId: 'one', reference, email: 'next@five.example' });
@@ -98,9 +101,15 @@ describe('the limit of a mailbox', () => {
   });
 
   it('permits one of twenty concurrent requests', async () => {
-    const users = await Promise.all(Array.from({ length: 20 }, (_, index) => patiently(() => createWith(`many+${index}@one.example`))));
+    const users = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => patiently(() => createWith(`many+${index}@one.example`))),
+    );
     const before = (await recordedEvents(service.database, events.emailVerificationRequested)).length;
-    const results = await Promise.allSettled(users.map((key, index) => patiently(() => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key))));
+    const results = await Promise.allSettled(
+      users.map((key, index) =>
+        patiently(() => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key)),
+      ),
+    );
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(limited);
     expect(await recordedEvents(service.database, events.emailVerificationRequested)).toHaveLength(before + 1);
@@ -117,7 +126,9 @@ describe('the limit of a mailbox', () => {
     expect(JSON.stringify(rows)).not.toContain('kept');
     await letPass('1 hour');
     await using _cleanUp = startMailboxCleanUp({ database: service.database, logger: testLogger('identity-test') });
-    await eventually(async () => expect(await kysely.selectFrom('verificationMailbox').selectAll().execute()).toHaveLength(1));
+    await eventually(async () =>
+      expect(await kysely.selectFrom('verificationMailbox').selectAll().execute()).toHaveLength(1),
+    );
   });
 
   it('causes no deadlock', async () => {

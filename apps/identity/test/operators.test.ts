@@ -12,7 +12,12 @@ it('operators and services have separate ports, and both close when the service 
   await using resources = new AsyncDisposableStack();
   const ports = { GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0' };
   const databaseUrl = await createMigratedDatabase('identity', migrateIdentityDatabase);
-  const config = readConfig({ LISTEN_HOST: '127.0.0.1', ...ports, DATABASE_URL: databaseUrl, NATS_URL: `nats://${nowhere}` });
+  const config = readConfig({
+    LISTEN_HOST: '127.0.0.1',
+    ...ports,
+    DATABASE_URL: databaseUrl,
+    NATS_URL: `nats://${nowhere}`,
+  });
   const service = await createIdentityService(config, testLogger('identity-test'));
   resources.defer(() => service[Symbol.asyncDispose]());
   const at = (port: number) => ({

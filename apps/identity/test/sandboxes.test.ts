@@ -36,9 +36,12 @@ describe('a sandbox', () => {
     expect(user!.email).toBe('BERTA1@one.example');
     const { user: third } = await create('sandbox', 'third', { email: 'berta@one.example', username: 'third' });
     expect(third!.email).toBe('berta2@one.example');
-    expect(await refusal(create('sandbox', 'fourth', { email: 'd@one.example', username: 'Berta' }))).toMatchObject({ code: 'user.username_taken' });
+    expect(await refusal(create('sandbox', 'fourth', { email: 'd@one.example', username: 'Berta' }))).toMatchObject({
+      code: 'user.username_taken',
+    });
 
-    const update = (names: { email?: string; username?: string }) => service.identity.updateUser({ crmId: 'sandbox', reference: 'second@crm', ...names });
+    const update = (names: { email?: string; username?: string }) =>
+      service.identity.updateUser({ crmId: 'sandbox', reference: 'second@crm', ...names });
     expect(await refusal(update({ email: 'berta@one.example' }))).toMatchObject({ code: 'user.email_taken' });
     expect(await refusal(update({ username: 'berta' }))).toMatchObject({ code: 'user.username_taken' });
     expect((await update({ username: 'Second' })).user).toMatchObject({ username: 'Second' });
@@ -49,7 +52,9 @@ describe('a sandbox', () => {
     await create('real', 'dora', { email: 'dora@one.example', username: 'dora' });
     await create('sandbox', 'clara', { email: 'before@one.example', username: 'before' });
     const changed = { email: 'clara@one.example', username: 'clara' };
-    expect((await service.identity.updateUser({ crmId: 'sandbox', reference: 'clara@crm', ...changed })).user).toMatchObject(changed);
+    expect(
+      (await service.identity.updateUser({ crmId: 'sandbox', reference: 'clara@crm', ...changed })).user,
+    ).toMatchObject(changed);
 
     await createProvider(service, 'sandbox');
     const { user } = await invite(service, 'sandbox', 'dora', { email: 'dora@one.example', username: 'dora' });

@@ -30,7 +30,12 @@ export async function createProvider(service: Service, crmId: string) {
   return provider!;
 }
 
-export async function invite({ identity }: Service, crmId: string, name: string, changes: { email?: string; username?: string } = {}) {
+export async function invite(
+  { identity }: Service,
+  crmId: string,
+  name: string,
+  changes: { email?: string; username?: string } = {},
+) {
   return identity.addStaff({
     crmId,
     providerReference: 'provider@crm',
@@ -48,13 +53,20 @@ interface NumberedAddresses {
   count: number;
 }
 
-/** Users with addresses of their own that end in consecutive numbers, for scenarios that need too many to create them one by one. */
+/**
+ * Users with addresses of their own that end in consecutive numbers, for scenarios that need too many to create them
+ * one by one.
+ */
 export function insertUsers(service: Pick<IdentityUnderTest, 'database'>, crmId: string, addresses: NumberedAddresses) {
   return insertNumbered(service, crmId, addresses, { emailGenerated: false, emailDerivedFrom: null });
 }
 
 /** What create user makes of as many requests with the address without a number. */
-export function insertDerived(service: Pick<IdentityUnderTest, 'database'>, crmId: string, addresses: NumberedAddresses) {
+export function insertDerived(
+  service: Pick<IdentityUnderTest, 'database'>,
+  crmId: string,
+  addresses: NumberedAddresses,
+) {
   const { local, domain } = addresses;
   return insertNumbered(service, crmId, addresses, { emailGenerated: true, emailDerivedFrom: `${local}@${domain}` });
 }

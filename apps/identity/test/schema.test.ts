@@ -27,7 +27,11 @@ it('exits immediately with code 1 and the reason when a newer version has run a 
   await recordBreakingMigration(url);
   await using service = await startProcess(url);
   await eventually(() => expect(service.exitCode()).toBe(1));
-  expect(lastLine(service.output())).toMatchObject({ level: 'fatal', service: 'identity', msg: expect.stringContaining('identity/2999-12-31-gone') as string });
+  expect(lastLine(service.output())).toMatchObject({
+    level: 'fatal',
+    service: 'identity',
+    msg: expect.stringContaining('identity/2999-12-31-gone') as string,
+  });
 });
 
 it('exits when it finds the breaking migration later, and so does migrate', async () => {
@@ -38,7 +42,10 @@ it('exits when it finds the breaking migration later, and so does migrate', asyn
   await eventually(() => expect(service.exitCode()).toBe(1));
   await using command = await startProcess(url, 'migrate');
   await eventually(() => expect(command.exitCode()).toBe(1));
-  expect(lastLine(command.output())).toMatchObject({ level: 'fatal', msg: expect.stringContaining('run a version that includes it') as string });
+  expect(lastLine(command.output())).toMatchObject({
+    level: 'fatal',
+    msg: expect.stringContaining('run a version that includes it') as string,
+  });
 });
 
 async function recordBreakingMigration(url: string): Promise<void> {
@@ -50,7 +57,14 @@ async function recordBreakingMigration(url: string): Promise<void> {
 async function startProcess(databaseUrl: string, ...args: string[]) {
   const metricsPort = await freePort();
   // No NATS server is running: the schema is checked first.
-  const environment = { LISTEN_HOST: '127.0.0.1', GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: String(metricsPort), NATS_URL: 'nats://127.0.0.1:1', DATABASE_URL: databaseUrl };
+  const environment = {
+    LISTEN_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    ADMIN_PORT: '0',
+    METRICS_PORT: String(metricsPort),
+    NATS_URL: 'nats://127.0.0.1:1',
+    DATABASE_URL: databaseUrl,
+  };
   const child = spawn(process.execPath, [main, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));

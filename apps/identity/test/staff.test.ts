@@ -54,10 +54,15 @@ describe('the staff of a provider', () => {
     const absent = { crmId: 'one', providerReference: 'absent@crm' };
     const noProvider = { category: 'not_found', code: 'provider.not_found' };
     expect(await refusal(service.identity.listStaff(absent))).toMatchObject(noProvider);
-    expect(await refusal(service.identity.removeStaff({ ...absent, userReference: 'owner@crm' }))).toMatchObject(noProvider);
+    expect(await refusal(service.identity.removeStaff({ ...absent, userReference: 'owner@crm' }))).toMatchObject(
+      noProvider,
+    );
     const member = { $case: 'userReference', value: 'owner@crm' } as const;
     expect(await refusal(service.identity.addStaff({ ...absent, member }))).toMatchObject(noProvider);
-    expect(await refusal(addByReference('absent@crm'))).toMatchObject({ category: 'not_found', code: 'user.not_found' });
+    expect(await refusal(addByReference('absent@crm'))).toMatchObject({
+      category: 'not_found',
+      code: 'user.not_found',
+    });
     expect(await refusal(service.identity.addStaff(provider))).toMatchObject({ code: 'user.not_found' });
     const removal = service.identity.removeStaff({ ...provider, userReference: 'absent@crm' });
     expect(await refusal(removal)).toMatchObject({ code: 'staff.not_found' });
@@ -68,12 +73,19 @@ describe('an invitation', () => {
   it('creates a user without a reference', async () => {
     const { user, added } = await invite(service, 'one', 'newcomer');
     expect(added).toBe(true);
-    expect(user).toMatchObject({ reference: undefined, email: 'newcomer@one.example', username: 'newcomer-one', lastName: 'newcomer' });
+    expect(user).toMatchObject({
+      reference: undefined,
+      email: 'newcomer@one.example',
+      username: 'newcomer-one',
+      lastName: 'newcomer',
+    });
   });
 
   it('finds the person again by the address, even after they got a reference', async () => {
     const { user: invited } = await invite(service, 'one', 'person');
-    expect((await invite(service, 'one', 'person', { email: 'PERSON@one.example', username: 'new' })).user).toEqual(invited);
+    expect((await invite(service, 'one', 'person', { email: 'PERSON@one.example', username: 'new' })).user).toEqual(
+      invited,
+    );
     const adopted = await createUser(service, 'one', 'person');
     expect(adopted.id).toBe(invited?.id);
     expect(await invite(service, 'one', 'person')).toEqual({ user: adopted, added: false });
@@ -100,19 +112,31 @@ describe('an invitation', () => {
 
   it('never matches a user by a derived address', async () => {
     await createUser(service, 'one', 'shared');
-    const derived = { crmId: 'one', reference: 'shared-2@crm', email: 'shared@one.example', username: 'shared-2', lastName: 'Shared' };
+    const derived = {
+      crmId: 'one',
+      reference: 'shared-2@crm',
+      email: 'shared@one.example',
+      username: 'shared-2',
+      lastName: 'Shared',
+    };
     expect((await service.identity.createUser(derived)).user?.email).toBe('shared1@one.example');
     expect(await refusal(invite(service, 'one', 'shared1'))).toMatchObject({ code: 'user.email_taken' });
   });
 
   it('is rejected when the username is taken', async () => {
     await createUser(service, 'one', 'name');
-    const taken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
+    const taken = {
+      category: 'conflict',
+      code: 'user.username_taken',
+      message: 'User with given username already exists.',
+    };
     expect(await refusal(invite(service, 'one', 'other', { username: 'NAME-one' }))).toMatchObject(taken);
   });
 
   it('creates one user for twenty concurrent requests', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => invite(service, 'one', 'crowd'))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => patiently(() => invite(service, 'one', 'crowd'))),
+    );
     expect(answers.filter(({ added }) => added)).toHaveLength(1);
     expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1);
   });

@@ -10,10 +10,21 @@ const absent = '0199b5a0-7c3e-7d2f-9a41-2f6f0a9c1b77';
 let service: IdentityUnderTest;
 let foreign: { provider: string; verification: string };
 
-/** Calls that name a CRM's resource and are not reachable through any gateway route; those of the routes are tested over HTTP. */
-const calls: [method: keyof typeof IdentityServiceService, kind: keyof typeof foreign, call: (id: string) => Promise<unknown>][] = [
+/**
+ * Calls that name a CRM's resource and are not reachable through any gateway route; those of the routes are tested over
+ * HTTP.
+ */
+const calls: [
+  method: keyof typeof IdentityServiceService,
+  kind: keyof typeof foreign,
+  call: (id: string) => Promise<unknown>,
+][] = [
   ['getProvider', 'provider', (value) => service.identity.getProvider({ crmId, key: { $case: 'id', value } })],
-  ['issueVerificationToken', 'verification', (verificationId) => service.identity.issueVerificationToken({ crmId, verificationId })],
+  [
+    'issueVerificationToken',
+    'verification',
+    (verificationId) => service.identity.issueVerificationToken({ crmId, verificationId }),
+  ],
 ];
 
 beforeAll(async () => {
@@ -24,8 +35,14 @@ beforeAll(async () => {
   }
   await invite(service, 'one', 'foreign');
   await createUser(service, 'one', 'foreign');
-  const { provider } = await service.identity.getProvider({ crmId: 'one', key: { $case: 'reference', value: 'provider@crm' } });
-  const verification = await service.database.kysely.selectFrom('emailVerification').select('id').executeTakeFirstOrThrow();
+  const { provider } = await service.identity.getProvider({
+    crmId: 'one',
+    key: { $case: 'reference', value: 'provider@crm' },
+  });
+  const verification = await service.database.kysely
+    .selectFrom('emailVerification')
+    .select('id')
+    .executeTakeFirstOrThrow();
   foreign = { provider: provider!.id, verification: verification.id };
 });
 afterAll(() => service[Symbol.asyncDispose]());
@@ -43,7 +60,9 @@ describe('what belongs to another CRM', () => {
 /** All rows of all tables, except the relay's own records. */
 async function everything(): Promise<string> {
   const tables = ['crm', 'app_user', 'account', 'provider', 'provider_staff', 'email_verification'];
-  const contents = await Promise.all(tables.map((table) => sql`SELECT * FROM ${sql.table(table)} AS t ORDER BY t`.execute(service.database.kysely)));
+  const contents = await Promise.all(
+    tables.map((table) => sql`SELECT * FROM ${sql.table(table)} AS t ORDER BY t`.execute(service.database.kysely)),
+  );
   const outbox = await service.database.kysely.selectFrom('outbox').select('id').orderBy('id').execute();
   return JSON.stringify([...contents.map(({ rows }) => rows), outbox]);
 }

@@ -23,11 +23,26 @@ describe('a changed provider', () => {
   let count = 0;
   const create = async () => {
     const reference = `changed-${(count += 1)}`;
-    const fields = { email: 'p@one.example', phone: '1', impressum: 'i', branch: 'misc', subbranch: 's', timeZone: 'Europe/Berlin' };
-    const request = { crmId: 'one', reference, ownerReference: 'owner@crm', accountReference: 'account@crm', name: 'Before', ...fields };
+    const fields = {
+      email: 'p@one.example',
+      phone: '1',
+      impressum: 'i',
+      branch: 'misc',
+      subbranch: 's',
+      timeZone: 'Europe/Berlin',
+    };
+    const request = {
+      crmId: 'one',
+      reference,
+      ownerReference: 'owner@crm',
+      accountReference: 'account@crm',
+      name: 'Before',
+      ...fields,
+    };
     return (await service.identity.createProvider(request)).provider!;
   };
-  const read = async (reference: string) => (await service.identity.getProvider({ crmId: 'one', key: { $case: 'reference', value: reference } })).provider!;
+  const read = async (reference: string) =>
+    (await service.identity.getProvider({ crmId: 'one', key: { $case: 'reference', value: reference } })).provider!;
   const versionsOf = async (id: string) => {
     const published = await recordedEvents(service.database, events.providerChanged);
     return published.filter(({ providerId }) => providerId === id).map(({ version }) => version);
@@ -36,14 +51,27 @@ describe('a changed provider', () => {
   it('has the given fields, keeps the others, loses the empty ones, and is published with its new version', async () => {
     const provider = await create();
     const changes = { name: 'After', email: '', mobile: '2', branch: '', timeZone: 'asia/kolkata' };
-    const { provider: changed } = await service.identity.updateProvider({ crmId: 'one', reference: provider.reference, ...changes });
-    expect(changed).toEqual({ ...provider, name: 'After', email: undefined, mobile: '2', branch: undefined, timeZone: 'Asia/Kolkata', version: 2 });
+    const { provider: changed } = await service.identity.updateProvider({
+      crmId: 'one',
+      reference: provider.reference,
+      ...changes,
+    });
+    expect(changed).toEqual({
+      ...provider,
+      name: 'After',
+      email: undefined,
+      mobile: '2',
+      branch: undefined,
+      timeZone: 'Asia/Kolkata',
+      version: 2,
+    });
     expect(await read(provider.reference)).toEqual(changed);
     expect(await versionsOf(provider.id)).toEqual([1, 2]);
   });
 
   it('does not change the provider of another CRM with the same reference', async () => {
-    const ofOther = () => service.identity.getProvider({ crmId: 'two', key: { $case: 'reference', value: 'provider@crm' } });
+    const ofOther = () =>
+      service.identity.getProvider({ crmId: 'two', key: { $case: 'reference', value: 'provider@crm' } });
     const before = await ofOther();
     await service.identity.updateProvider({ crmId: 'one', reference: 'provider@crm', name: 'After' });
     expect(await ofOther()).toEqual(before);
@@ -51,14 +79,26 @@ describe('a changed provider', () => {
 
   it('gets the time zone of its CRM when it is cleared', async () => {
     const { reference } = await create();
-    expect((await service.identity.updateProvider({ crmId: 'one', reference, timeZone: '' })).provider?.timeZone).toBe('Europe/Zurich');
+    expect((await service.identity.updateProvider({ crmId: 'one', reference, timeZone: '' })).provider?.timeZone).toBe(
+      'Europe/Zurich',
+    );
   });
 
   it('stays the same, and is not published, when a field is invalid or another CRM asks', async () => {
     const provider = await create();
-    const change = (changes: object) => refusal(service.identity.updateProvider({ crmId: 'one', reference: provider.reference, name: 'After', ...changes }));
-    expect(await change({ timeZone: '+01:00' })).toMatchObject({ category: 'invalid', code: 'provider.time_zone_unknown', errors: [{ pointer: '/timeZone' }] });
-    expect(await change({ branch: 'none' })).toMatchObject({ category: 'not_found', message: 'Unable to find specified branch. Was none' });
+    const change = (changes: object) =>
+      refusal(
+        service.identity.updateProvider({ crmId: 'one', reference: provider.reference, name: 'After', ...changes }),
+      );
+    expect(await change({ timeZone: '+01:00' })).toMatchObject({
+      category: 'invalid',
+      code: 'provider.time_zone_unknown',
+      errors: [{ pointer: '/timeZone' }],
+    });
+    expect(await change({ branch: 'none' })).toMatchObject({
+      category: 'not_found',
+      message: 'Unable to find specified branch. Was none',
+    });
     const absent = await change({ reference: 'absent' });
     expect(absent).toMatchObject({ category: 'not_found', code: 'provider.not_found' });
     expect(await change({ crmId: 'two' })).toEqual(absent);
@@ -68,8 +108,12 @@ describe('a changed provider', () => {
 
   it('has the fields of all concurrent requests, each with a version of its own', async () => {
     const { id, reference } = await create();
-    const changes = ['name', 'email', 'mobile', 'phone', 'impressum', 'subbranch'].map((field) => ({ [field]: `new ${field}` }));
-    const answers = await Promise.all(changes.map((change, index) => replica(index).updateProvider({ crmId: 'one', reference, ...change })));
+    const changes = ['name', 'email', 'mobile', 'phone', 'impressum', 'subbranch'].map((field) => ({
+      [field]: `new ${field}`,
+    }));
+    const answers = await Promise.all(
+      changes.map((change, index) => replica(index).updateProvider({ crmId: 'one', reference, ...change })),
+    );
     expect(await read(reference)).toMatchObject({ ...Object.assign({}, ...changes), version: 7 });
     expect(new Set(answers.map(({ provider }) => provider!.version))).toEqual(new Set([2, 3, 4, 5, 6, 7]));
     expect(new Set(await versionsOf(id))).toEqual(new Set([1, 2, 3, 4, 5, 6, 7]));
@@ -81,7 +125,14 @@ describe('a changed account', () => {
   const invoiceAddress = { city: 'Köln', countryCode: 'DE', street: 'Ring', number: '1a', zip: '50667' };
   const create = async () => {
     const accountReference = `changed-${(count += 1)}@crm`;
-    const account = { accountReference, ownerReference: 'owner@crm', branch: 'misc', invoiceAddress, invoiceTaxId: 'DE1', email: 'i@one.example' };
+    const account = {
+      accountReference,
+      ownerReference: 'owner@crm',
+      branch: 'misc',
+      invoiceAddress,
+      invoiceTaxId: 'DE1',
+      email: 'i@one.example',
+    };
     return (await service.identity.createAccount({ crmId: 'one', account })).account!;
   };
   const read = async (reference: string) => (await service.identity.getAccount({ crmId: 'one', reference })).account;
@@ -90,12 +141,21 @@ describe('a changed account', () => {
     const account = await create();
     const reference = account.accountReference;
     const moved = { ...invoiceAddress, street: 'Allee' };
-    const { account: changed } = await service.identity.updateAccount({ crmId: 'one', reference, branch: 'handyman', invoiceAddress: moved, invoiceTaxId: '' });
+    const { account: changed } = await service.identity.updateAccount({
+      crmId: 'one',
+      reference,
+      branch: 'handyman',
+      invoiceAddress: moved,
+      invoiceTaxId: '',
+    });
     expect(changed).toEqual({ ...account, branch: 'handyman', invoiceAddress: moved, invoiceTaxId: undefined });
     expect(await read(reference)).toEqual(changed);
     expect((await service.identity.updateAccount({ crmId: 'one', reference })).account).toEqual(changed);
     const none = { city: '', countryCode: '', street: '', number: '', zip: '' };
-    expect((await service.identity.updateAccount({ crmId: 'one', reference, invoiceAddress: none })).account).toEqual({ ...changed, invoiceAddress: undefined });
+    expect((await service.identity.updateAccount({ crmId: 'one', reference, invoiceAddress: none })).account).toEqual({
+      ...changed,
+      invoiceAddress: undefined,
+    });
   });
 
   it('does not change the account of another CRM with the same reference', async () => {
@@ -107,8 +167,14 @@ describe('a changed account', () => {
 
   it('stays the same when the branch is unknown or another CRM asks', async () => {
     const account = await create();
-    const change = (changes: object) => refusal(service.identity.updateAccount({ crmId: 'one', reference: account.accountReference, email: '', ...changes }));
-    expect(await change({ branch: 'none' })).toMatchObject({ category: 'not_found', message: 'Unable to find specified branch. Was none' });
+    const change = (changes: object) =>
+      refusal(
+        service.identity.updateAccount({ crmId: 'one', reference: account.accountReference, email: '', ...changes }),
+      );
+    expect(await change({ branch: 'none' })).toMatchObject({
+      category: 'not_found',
+      message: 'Unable to find specified branch. Was none',
+    });
     const absent = await change({ reference: 'absent@crm' });
     expect(absent).toMatchObject({ category: 'not_found', code: 'account.not_found' });
     expect(await change({ crmId: 'two' })).toEqual(absent);
@@ -117,8 +183,12 @@ describe('a changed account', () => {
 
   it('has the fields of all concurrent requests', async () => {
     const { accountReference: reference } = await create();
-    const changes = ['invoiceContactName', 'invoiceCompanyName', 'invoiceTaxId', 'email'].map((field) => ({ [field]: `new ${field}` }));
-    await Promise.all(changes.map((change, index) => replica(index).updateAccount({ crmId: 'one', reference, ...change })));
+    const changes = ['invoiceContactName', 'invoiceCompanyName', 'invoiceTaxId', 'email'].map((field) => ({
+      [field]: `new ${field}`,
+    }));
+    await Promise.all(
+      changes.map((change, index) => replica(index).updateAccount({ crmId: 'one', reference, ...change })),
+    );
     expect(await read(reference)).toMatchObject(Object.assign({}, ...changes));
   });
 });
@@ -126,9 +196,12 @@ describe('a changed account', () => {
 describe('a changed user', () => {
   let count = 0;
   const create = () => createUser(service, 'one', `changed-${(count += 1)}`);
-  const update = (reference: string | undefined, changes: object) => service.identity.updateUser({ crmId: 'one', reference: reference!, ...changes });
-  const read = async (reference: string | undefined) => (await service.identity.getUser({ crmId: 'one', reference: reference! })).user!;
-  const stored = (id: string) => service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const update = (reference: string | undefined, changes: object) =>
+    service.identity.updateUser({ crmId: 'one', reference: reference!, ...changes });
+  const read = async (reference: string | undefined) =>
+    (await service.identity.getUser({ crmId: 'one', reference: reference! })).user!;
+  const stored = (id: string) =>
+    service.database.kysely.selectFrom('appUser').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const requests = () => recordedEvents(service.database, events.emailVerificationRequested);
   /** The token of the most recently requested mail. */
   const issueLast = async () => (await service.identity.issueVerificationToken((await requests()).at(-1)!)).token;
@@ -138,15 +211,28 @@ describe('a changed user', () => {
   };
   /** Later, another mail may be sent. */
   const letTimePass = async (userId: string) => {
-    await service.database.kysely.updateTable('emailVerification').set({ requestedAt: [] }).where('userId', '=', userId).execute();
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ requestedAt: [] })
+      .where('userId', '=', userId)
+      .execute();
     await service.database.kysely.deleteFrom('verificationMailbox').execute();
   };
 
   it('has the given fields, keeps the others, and loses the empty ones', async () => {
     const user = await create();
-    const { user: changed } = await update(user.reference, { username: 'Changed', lastName: 'Last', firstName: 'First', phone: '1' });
+    const { user: changed } = await update(user.reference, {
+      username: 'Changed',
+      lastName: 'Last',
+      firstName: 'First',
+      phone: '1',
+    });
     expect(changed).toEqual({ ...user, username: 'Changed', lastName: 'Last', firstName: 'First', phone: '1' });
-    expect((await update(user.reference, { firstName: '', mobile: '2' })).user).toEqual({ ...changed, firstName: undefined, mobile: '2' });
+    expect((await update(user.reference, { firstName: '', mobile: '2' })).user).toEqual({
+      ...changed,
+      firstName: undefined,
+      mobile: '2',
+    });
     expect((await update(user.reference, {})).user).toEqual(await read(user.reference));
     expect(await requests()).toEqual([]);
   });
@@ -158,8 +244,16 @@ describe('a changed user', () => {
     for (const { email, username } of [neighbour, foreigner]) {
       const takenEmail = await refusal(update(user.reference, { email: email.toUpperCase() }));
       const takenUsername = await refusal(update(user.reference, { username: username.toUpperCase() }));
-      expect(takenEmail).toMatchObject({ category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' });
-      expect(takenUsername).toMatchObject({ category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' });
+      expect(takenEmail).toMatchObject({
+        category: 'conflict',
+        code: 'user.email_taken',
+        message: 'User with given email already exists.',
+      });
+      expect(takenUsername).toMatchObject({
+        category: 'conflict',
+        code: 'user.username_taken',
+        message: 'User with given username already exists.',
+      });
     }
     expect(await read(user.reference)).toEqual(user);
   });
@@ -191,7 +285,9 @@ describe('a changed user', () => {
     expect(await service.identity.getVerification({ token: earlier })).toMatchObject({ email });
     await letTimePass(user.id);
     await update(user.reference, { email: user.email });
-    expect(await refusal(service.identity.confirmVerification({ token: earlier }))).toMatchObject({ code: 'verification.not_found' });
+    expect(await refusal(service.identity.confirmVerification({ token: earlier }))).toMatchObject({
+      code: 'verification.not_found',
+    });
     await service.identity.confirmVerification({ token: await issueLast() });
     expect(await read(user.reference)).toEqual({ ...user, emailVerified: true });
   });
@@ -223,12 +319,23 @@ describe('a changed user', () => {
     const [user, neighbour] = [await create(), await create()];
     const names = { email: `same-${count}@xn--bcher-kva.example`, username: `${neighbour.username} ` };
     const keys = { emailKey: names.email, usernameKey: names.username };
-    await service.database.kysely.updateTable('appUser').set({ ...names, ...keys }).where('id', '=', user.id).execute();
+    await service.database.kysely
+      .updateTable('appUser')
+      .set({ ...names, ...keys })
+      .where('id', '=', user.id)
+      .execute();
     await update(neighbour.reference, { email: `other-${count}@one.example` });
     const sharedByNeighbour = { email: `same-${count}@bücher.example`, emailKey: `same-${count}@bücher.example` };
-    await service.database.kysely.updateTable('appUser').set(sharedByNeighbour).where('id', '=', neighbour.id).execute();
+    await service.database.kysely
+      .updateTable('appUser')
+      .set(sharedByNeighbour)
+      .where('id', '=', neighbour.id)
+      .execute();
 
-    expect((await update(user.reference, { ...names, lastName: 'After' })).user).toMatchObject({ ...names, lastName: 'After' });
+    expect((await update(user.reference, { ...names, lastName: 'After' })).user).toMatchObject({
+      ...names,
+      lastName: 'After',
+    });
     for (const [taken, code] of [
       [{ username: neighbour.username }, 'user.username_taken'],
       [{ username: ` ${names.username}` }, 'user.username_taken'],
@@ -237,9 +344,14 @@ describe('a changed user', () => {
     ] as const) {
       expect(await refusal(update(user.reference, taken))).toMatchObject({ code });
     }
-    expect((await update(user.reference, { username: `other ${names.username}` })).user).toMatchObject({ username: `other ${names.username}` });
+    expect((await update(user.reference, { username: `other ${names.username}` })).user).toMatchObject({
+      username: `other ${names.username}`,
+    });
     // Whoever gives an address means the user who has it in that form.
-    for (const { reference, email, id } of [{ ...user, ...names }, { ...neighbour, ...sharedByNeighbour }]) {
+    for (const { reference, email, id } of [
+      { ...user, ...names },
+      { ...neighbour, ...sharedByNeighbour },
+    ]) {
       const { user: invited } = await invite(service, 'one', 'ignored', { email, username: `invited-${reference}` });
       expect(invited!.id).toBe(id);
     }
@@ -248,7 +360,13 @@ describe('a changed user', () => {
   it('gets an address of their own in place of a derived one', async () => {
     const { email } = await create();
     const reference = `derived-${count}@crm`;
-    const { user: derived } = await service.identity.createUser({ crmId: 'one', reference, email, username: reference, lastName: 'Derived' });
+    const { user: derived } = await service.identity.createUser({
+      crmId: 'one',
+      reference,
+      email,
+      username: reference,
+      lastName: 'Derived',
+    });
     expect((await stored(derived!.id)).emailGenerated).toBe(true);
     await update(reference, { email: derived!.email.toUpperCase() });
     expect((await stored(derived!.id)).emailGenerated).toBe(true);
@@ -277,7 +395,8 @@ describe('a changed user', () => {
     ] as const) {
       const users = await Promise.all(Array.from({ length: 20 }, () => patiently(create)));
       const wanted = field === 'email' ? 'wanted@one.example' : 'wanted';
-      const take = ({ reference }: (typeof users)[number], index: number) => patiently(() => replica(index).updateUser({ crmId: 'one', reference: reference!, [field]: wanted }));
+      const take = ({ reference }: (typeof users)[number], index: number) =>
+        patiently(() => replica(index).updateUser({ crmId: 'one', reference: reference!, [field]: wanted }));
       const results = await Promise.allSettled(users.map(take));
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code });
@@ -288,7 +407,13 @@ describe('a changed user', () => {
     for (let round = 0; round < 10; round += 1) {
       const { reference } = await create();
       const email = `contested-${round}@one.example`;
-      const person = { crmId: 'one', reference: `contested-${round}@crm`, email, username: `contested-${round}`, lastName: 'New' };
+      const person = {
+        crmId: 'one',
+        reference: `contested-${round}@crm`,
+        email,
+        username: `contested-${round}`,
+        lastName: 'New',
+      };
       const [updated, created] = await Promise.allSettled([update(reference, { email }), other.createUser(person)]);
       expect(created.status).toBe('fulfilled');
       if (updated.status === 'rejected') expect(updated.reason).toMatchObject({ code: 'user.email_taken' });
@@ -301,7 +426,10 @@ describe('a changed user', () => {
       await service.identity.requestVerification({ crmId: 'one', reference: user.reference! });
       const token = await issueLast();
       await letTimePass(user.id);
-      await Promise.allSettled([service.identity.confirmVerification({ token }), other.updateUser({ crmId: 'one', reference: user.reference!, email: `new-${user.email}` })]);
+      await Promise.allSettled([
+        service.identity.confirmVerification({ token }),
+        other.updateUser({ crmId: 'one', reference: user.reference!, email: `new-${user.email}` }),
+      ]);
       expect(await read(user.reference)).toMatchObject({ email: `new-${user.email}`, emailVerified: false });
     }
   });

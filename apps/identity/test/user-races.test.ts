@@ -35,7 +35,11 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   it('for the same reference: one creates, the others get the same user', async () => {
     await eachRound(async (name) => {
       const answers = await race(
-        requests((index) => ({ reference: `${name}@crm`, email: distinctAddress(name, index), username: `${name}-${index}` })),
+        requests((index) => ({
+          reference: `${name}@crm`,
+          email: distinctAddress(name, index),
+          username: `${name}-${index}`,
+        })),
       );
       const responses = successes(answers);
       expect(responses).toHaveLength(requestsPerRound);
@@ -65,14 +69,27 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   it('for the last derived addresses of a CRM: it gets no more than these, and another CRM all that it asks for', async () => {
     await eachRound(async (name) => {
       const email = `${name}x@x.example`;
-      await service.identity.createUser({ crmId: 'two', reference: `${name}-own@crm`, email, username: `${name}-own`, lastName: 'Own' });
+      await service.identity.createUser({
+        crmId: 'two',
+        reference: `${name}-own@crm`,
+        email,
+        username: `${name}-own`,
+        lastName: 'Own',
+      });
       await insertDerived(service, 'one', { local: `${name}x`, domain: 'x.example', first: 1, count: 995 });
       const answers = await race(
-        requests((index) => ({ crmId: index % 2 === 0 ? 'one' : 'two', reference: `${name}-${index}@crm`, email, username: `${name}-${index}` })),
+        requests((index) => ({
+          crmId: index % 2 === 0 ? 'one' : 'two',
+          reference: `${name}-${index}@crm`,
+          email,
+          username: `${name}-${index}`,
+        })),
       );
       const created = successes(answers).map(({ user }) => Number(/x(\d*)@/.exec(user!.email)![1]));
       expect(created.sort((a, b) => a - b)).toEqual(Array.from({ length: 15 }, (_, index) => 996 + index));
-      expect(answers.filter((answer) => 'refused' in answer).map(({ request }) => request.crmId)).toEqual(Array.from({ length: 5 }, () => 'one'));
+      expect(answers.filter((answer) => 'refused' in answer).map(({ request }) => request.crmId)).toEqual(
+        Array.from({ length: 5 }, () => 'one'),
+      );
       expect(new Set(refusals(answers))).toEqual(new Set(['user.email_taken']));
     });
   }, 60_000);
@@ -109,7 +126,13 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   }, 60_000);
 
   it('for an invited person: one takes it over, with one verification, the others get derived addresses', async () => {
-    await service.identity.createUser({ crmId: 'one', reference: 'owner@crm', email: 'owner@x.example', username: 'owner', lastName: 'Owner' });
+    await service.identity.createUser({
+      crmId: 'one',
+      reference: 'owner@crm',
+      email: 'owner@x.example',
+      username: 'owner',
+      lastName: 'Owner',
+    });
     const account = { accountReference: 'account@crm', ownerReference: 'owner@crm', branch: 'misc' };
     await service.identity.createAccount({ crmId: 'one', account });
     await service.identity.createProvider({
@@ -127,7 +150,9 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
         member: { $case: 'invitation', value: { email, username: `${name}-invited`, lastName: 'Invited' } },
       });
       const before = (await recordedEvents(service.database, events.emailVerificationRequested)).length;
-      const answers = await race(requests((index) => ({ reference: `${name}-${index}@crm`, email, username: `${name}-${index}` })));
+      const answers = await race(
+        requests((index) => ({ reference: `${name}-${index}@crm`, email, username: `${name}-${index}` })),
+      );
       const responses = successes(answers);
       expect(responses).toHaveLength(requestsPerRound);
       const adopted = responses.filter(({ created }) => !created);
@@ -165,8 +190,9 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   }
 
   /**
-   * Sends all in a random order, over both replicas, some a few turns of the event loop later. Twenty may be more than a busy machine begins in time; what it has not begun
-   * is repeated. A deadlock looks the same, and is counted at the end.
+   * Sends all in a random order, over both replicas, some a few turns of the event loop later. Twenty may be more than
+   * a busy machine begins in time; what it has not begun is repeated. A deadlock looks the same, and is counted at the
+   * end.
    */
   function race(all: Request[]): Promise<Answer[]> {
     return Promise.all(
@@ -184,12 +210,20 @@ describe(`twenty requests at once (RACE_SEED=${seed})`, () => {
   }
 
   async function countUsers(name: string): Promise<number> {
-    const rows = await service.database.kysely.selectFrom('appUser').select('id').where('usernameKey', 'like', `${name}%`).execute();
+    const rows = await service.database.kysely
+      .selectFrom('appUser')
+      .select('id')
+      .where('usernameKey', 'like', `${name}%`)
+      .execute();
     return rows.length;
   }
 
   async function expectConsistent(name: string, answers: Answer[]): Promise<void> {
-    const users = await service.database.kysely.selectFrom('appUser').selectAll().where('usernameKey', 'like', `${name}%`).execute();
+    const users = await service.database.kysely
+      .selectFrom('appUser')
+      .selectAll()
+      .where('usernameKey', 'like', `${name}%`)
+      .execute();
     expect(new Set(users.map((user) => addressKey(user.email))).size).toBe(users.length);
     expect(new Set(users.map((user) => asRead(user.username))).size).toBe(users.length);
     expect(new Set(users.map((user) => `${user.crmId} ${user.reference}`)).size).toBe(users.length);
@@ -212,14 +246,24 @@ function agrees(answer: Answer, users: UserRow[]): boolean {
     return holder !== undefined && holder.id !== stored?.id;
   }
   const { user } = answer.response;
-  return user !== undefined && user.id === stored?.id && user.email === stored.email && user.username === stored.username;
+  return (
+    user !== undefined && user.id === stored?.id && user.email === stored.email && user.username === stored.username
+  );
 }
 
-function requests(make: (index: number) => Partial<Request> & Pick<Request, 'reference' | 'email' | 'username'>): Request[] {
-  return Array.from({ length: requestsPerRound }, (_, index) => ({ crmId: 'one', lastName: `Name ${index}`, ...make(index) }));
+function requests(
+  make: (index: number) => Partial<Request> & Pick<Request, 'reference' | 'email' | 'username'>,
+): Request[] {
+  return Array.from({ length: requestsPerRound }, (_, index) => ({
+    crmId: 'one',
+    lastName: `Name ${index}`,
+    ...make(index),
+  }));
 }
 
-/** Addresses without digits, so that they have nothing in common: no lock on an address compensates for a missing one. */
+/**
+ * Addresses without digits, so that they have nothing in common: no lock on an address compensates for a missing one.
+ */
 function distinctAddress(name: string, index: number): string {
   return `${name}-${String.fromCodePoint('a'.codePointAt(0)! + index)}@x.example`;
 }

@@ -14,7 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const usernameTaken = { category: 'conflict', code: 'user.username_taken', message: 'User with given username already exists.' };
+const usernameTaken = {
+  category: 'conflict',
+  code: 'user.username_taken',
+  message: 'User with given username already exists.',
+};
 const emailTaken = { category: 'conflict', code: 'user.email_taken', message: 'User with given email already exists.' };
 
 const longDomain = [62, 62, 62, 61].map((length) => 'd'.repeat(length)).join('.');
@@ -43,7 +47,13 @@ describe('rule 1: the reference is known', () => {
   });
 
   it('keeps what is absent and clears what is empty', async () => {
-    const request = { crmId: 'one', reference: 'keep@crm', email: 'keep@one.example', username: 'keep', lastName: 'Keep' };
+    const request = {
+      crmId: 'one',
+      reference: 'keep@crm',
+      email: 'keep@one.example',
+      username: 'keep',
+      lastName: 'Keep',
+    };
     const { user } = await service.identity.createUser({ ...request, firstName: 'First', phone: '1', mobile: '2' });
     expect((await service.identity.createUser({ ...request, phone: '' })).user).toEqual({ ...user, phone: undefined });
   });
@@ -103,25 +113,38 @@ describe('rule 2: the e-mail belongs to another user', () => {
     const { user } = await service.identity.createUser(request('two', 'abroad', 'abroad@one.example'));
     expect(user?.email).toBe('abroad1@one.example');
     await invite(service, 'one', 'invited-abroad');
-    const { user: other, created } = await service.identity.createUser(request('two', 'invited-abroad', 'invited-abroad@one.example'));
+    const { user: other, created } = await service.identity.createUser(
+      request('two', 'invited-abroad', 'invited-abroad@one.example'),
+    );
     expect({ email: other?.email, created }).toEqual({ email: 'invited-abroad1@one.example', created: true });
   });
 
   it('ends in user.email_taken for a CRM that has derived 1,000 addresses from the given one, and for no other CRM', async () => {
     await createUser(service, 'one', 'full');
     await insertDerived(service, 'one', { local: 'full', domain: 'one.example', first: 1, count: 1_000 });
-    expect(await refusal(service.identity.createUser(request('one', 'full-a', 'Full@one.example')))).toMatchObject(emailTaken);
+    expect(await refusal(service.identity.createUser(request('one', 'full-a', 'Full@one.example')))).toMatchObject(
+      emailTaken,
+    );
     const { user: known } = await service.identity.createUser(request('one', 'full', 'full@one.example'));
     const { user: own } = await service.identity.createUser(request('one', 'full-b', 'full7@one.example'));
     const { user: other } = await service.identity.createUser(request('two', 'full', 'full@one.example'));
-    expect([known, own, other].map((user) => user?.email)).toEqual(['full@one.example', 'full7100@one.example', 'full1001@one.example']);
+    expect([known, own, other].map((user) => user?.email)).toEqual([
+      'full@one.example',
+      'full7100@one.example',
+      'full1001@one.example',
+    ]);
   });
 
   it('finds a free address, with a random number, when twelve CRMs have derived all that they may', async () => {
     await createUser(service, 'one', 'crowd');
     for (let index = 0; index < 12; index += 1) {
       await service.admin.createCrm({ crmId: `crowd-${index}` });
-      await insertDerived(service, `crowd-${index}`, { local: 'crowd', domain: 'one.example', first: index * 1_000 + 1, count: 1_000 });
+      await insertDerived(service, `crowd-${index}`, {
+        local: 'crowd',
+        domain: 'one.example',
+        first: index * 1_000 + 1,
+        count: 1_000,
+      });
     }
     const { user: first } = await service.identity.createUser(request('two', 'crowd-a', 'crowd@one.example'));
     const { user: second } = await service.identity.createUser(request('two', 'crowd-b', 'crowd@one.example'));
@@ -138,12 +161,18 @@ describe('rule 2: the e-mail belongs to another user', () => {
   });
 
   it.each([
-    ['local part', `${'l'.repeat(64)}@long.example`, `${'l'.repeat(63)}1@long.example`, `${'l'.repeat(63)}2@long.example`],
+    [
+      'local part',
+      `${'l'.repeat(64)}@long.example`,
+      `${'l'.repeat(63)}1@long.example`,
+      `${'l'.repeat(63)}2@long.example`,
+    ],
     ['address', `dom@${longDomain}`, `do1@${longDomain}`, `do2@${longDomain}`],
   ])('shortens the local part when the %s has the maximum length', async (what, email, first, second) => {
     expect([email.length, isEmailAddress(email)]).toEqual([what === 'address' ? 254 : 77, true]);
     const emails: (string | undefined)[] = [];
-    for (const index of [0, 1, 2]) emails.push((await service.identity.createUser(request('one', `${what}-${index}`, email))).user?.email);
+    for (const index of [0, 1, 2])
+      emails.push((await service.identity.createUser(request('one', `${what}-${index}`, email))).user?.email);
     expect(emails).toEqual([email, first, second]);
     expect(emails.map((address) => isEmailAddress(address!))).toEqual([true, true, true]);
   });
@@ -163,7 +192,10 @@ describe('rule 2: the e-mail belongs to another user', () => {
 
   it('rejects a username that is taken', async () => {
     const user = await createUser(service, 'one', 'taken-name');
-    const refused = service.identity.createUser({ ...request('one', 'other-name', user.email), username: user.username.toUpperCase() });
+    const refused = service.identity.createUser({
+      ...request('one', 'other-name', user.email),
+      username: user.username.toUpperCase(),
+    });
     expect(await refusal(refused)).toMatchObject(usernameTaken);
   });
 });
@@ -171,7 +203,11 @@ describe('rule 2: the e-mail belongs to another user', () => {
 describe('rule 3: the e-mail belongs to an invited person', () => {
   it('gives the person the reference and the contact data, and requires the address to be confirmed again', async () => {
     const { user: invited } = await invite(service, 'one', 'guest');
-    await service.database.kysely.updateTable('appUser').set({ emailVerifiedAt: new Date() }).where('id', '=', invited!.id).execute();
+    await service.database.kysely
+      .updateTable('appUser')
+      .set({ emailVerifiedAt: new Date() })
+      .where('id', '=', invited!.id)
+      .execute();
     const { user, created } = await service.identity.createUser({
       crmId: 'one',
       reference: 'guest@crm',
@@ -204,32 +240,72 @@ describe('rule 3: the e-mail belongs to an invited person', () => {
 
 describe('rule 4: a new user', () => {
   it('has the given fields and the language of its CRM, or its own', async () => {
-    const request = { crmId: 'one', reference: 'ä/?#%@crm', email: 'New@One.example', username: 'New', lastName: 'Last' };
+    const request = {
+      crmId: 'one',
+      reference: 'ä/?#%@crm',
+      email: 'New@One.example',
+      username: 'New',
+      lastName: 'Last',
+    };
     const { user, created } = await service.identity.createUser(request);
     expect(created).toBe(true);
     const { crmId: _, ...fields } = request;
-    expect(user).toEqual({ id: user?.id, ...fields, firstName: undefined, phone: undefined, mobile: undefined, emailVerified: false });
+    expect(user).toEqual({
+      id: user?.id,
+      ...fields,
+      firstName: undefined,
+      phone: undefined,
+      mobile: undefined,
+      emailVerified: false,
+    });
     expect((await storedUser(user!.id)).language).toBe('en');
-    const own = { crmId: 'one', reference: 'own@crm', email: 'own@one.example', username: 'own', lastName: 'Own', language: 'fr' };
+    const own = {
+      crmId: 'one',
+      reference: 'own@crm',
+      email: 'own@one.example',
+      username: 'own',
+      lastName: 'Own',
+      language: 'fr',
+    };
     const { user: french } = await service.identity.createUser(own);
     expect((await storedUser(french!.id)).language).toBe('fr');
   });
 
   it('is rejected when its username is taken, in upper or lower case and in any CRM', async () => {
-    await service.identity.createUser({ crmId: 'one', reference: 'jörg@crm', email: 'joerg@one.example', username: 'Jörg', lastName: 'J' });
+    await service.identity.createUser({
+      crmId: 'one',
+      reference: 'jörg@crm',
+      email: 'joerg@one.example',
+      username: 'Jörg',
+      lastName: 'J',
+    });
     for (const crmId of ['one', 'two']) {
       const request = { crmId, reference: 'other@crm', email: 'other@one.example', username: 'JÖRG', lastName: 'J' };
       expect(await refusal(service.identity.createUser(request))).toMatchObject(usernameTaken);
-      expect(await refusal(service.identity.getUser({ crmId, reference: 'other@crm' }))).toMatchObject({ code: 'user.not_found' });
+      expect(await refusal(service.identity.getUser({ crmId, reference: 'other@crm' }))).toMatchObject({
+        code: 'user.not_found',
+      });
     }
   });
 
   it.each(['Jana Doe ', ' Jana Doe', 'Jana\u00A0Doe', 'Jana  Doe', 'Jana\u200B Doe', 'Jana Doe\u202E', 'Ｊana Doe'])(
     'is rejected when people would read its username as one that is taken: %j',
     async (username) => {
-      const taken = { crmId: 'one', reference: 'jana@crm', email: 'jana@one.example', username: 'Jana Doe', lastName: 'J' };
+      const taken = {
+        crmId: 'one',
+        reference: 'jana@crm',
+        email: 'jana@one.example',
+        username: 'Jana Doe',
+        lastName: 'J',
+      };
       await service.identity.createUser(taken);
-      const request = { crmId: 'two', reference: 'looks-alike@crm', email: 'looks-alike@one.example', username, lastName: 'J' };
+      const request = {
+        crmId: 'two',
+        reference: 'looks-alike@crm',
+        email: 'looks-alike@one.example',
+        username,
+        lastName: 'J',
+      };
       expect(await refusal(service.identity.createUser(request))).toMatchObject(usernameTaken);
       const { user } = await service.identity.updateUser({ crmId: 'one', reference: taken.reference, username });
       expect(user!.username).toBe(username);
@@ -241,11 +317,19 @@ describe('rule 4: a new user', () => {
     const names = { email: 'new\uA7CE@one.example', username: 'new\uA7CE' };
     await service.identity.createUser({ crmId: 'one', reference: 'capital@crm', ...names, lastName: 'N' });
     const other = { crmId: 'two', reference: 'small@crm', email: 'new\uA7CF@one.example', lastName: 'N' };
-    expect(await refusal(service.identity.createUser({ ...other, username: 'new\uA7CF' }))).toMatchObject(usernameTaken);
-    expect((await service.identity.createUser({ ...other, username: 'small' })).user!.email).toBe('new\uA7CF1@one.example');
+    expect(await refusal(service.identity.createUser({ ...other, username: 'new\uA7CF' }))).toMatchObject(
+      usernameTaken,
+    );
+    expect((await service.identity.createUser({ ...other, username: 'small' })).user!.email).toBe(
+      'new\uA7CF1@one.example',
+    );
     const change = { crmId: 'two', reference: other.reference };
-    expect(await refusal(service.identity.updateUser({ ...change, email: 'new\uA7CF@one.example' }))).toMatchObject(emailTaken);
-    expect(await refusal(service.identity.updateUser({ ...change, username: 'new\uA7CF' }))).toMatchObject(usernameTaken);
+    expect(await refusal(service.identity.updateUser({ ...change, email: 'new\uA7CF@one.example' }))).toMatchObject(
+      emailTaken,
+    );
+    expect(await refusal(service.identity.updateUser({ ...change, username: 'new\uA7CF' }))).toMatchObject(
+      usernameTaken,
+    );
   });
 
   it('may have the reference of a user of another CRM', async () => {
@@ -264,7 +348,10 @@ describe('the database', () => {
   ])('enforces with %s what the locks ensure', async (constraint, changes) => {
     const reference = `guarded-${constraint}`;
     const { id: _, ...row } = await storedUser((await createUser(service, 'one', reference)).id);
-    const second = service.database.kysely.insertInto('appUser').values({ ...row, ...changes }).execute();
+    const second = service.database.kysely
+      .insertInto('appUser')
+      .values({ ...row, ...changes })
+      .execute();
     await expect(second).rejects.toMatchObject({ code: '23505', constraint });
   });
 });

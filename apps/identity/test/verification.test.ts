@@ -29,8 +29,13 @@ describe('the verification of an address', () => {
 
   const issue = async () => (await service.identity.issueVerificationToken(key)).token;
   const verifiedAt = async () =>
-    (await service.database.kysely.selectFrom('appUser').select('emailVerifiedAt').where('id', '=', user.id).executeTakeFirstOrThrow())
-      .emailVerifiedAt;
+    (
+      await service.database.kysely
+        .selectFrom('appUser')
+        .select('emailVerifiedAt')
+        .where('id', '=', user.id)
+        .executeTakeFirstOrThrow()
+    ).emailVerifiedAt;
   const notFound = { category: 'not_found', code: 'verification.not_found' };
 
   it('is issued, read and confirmed, once', async () => {
@@ -47,10 +52,18 @@ describe('the verification of an address', () => {
       });
     }
     expect(await verifiedAt()).toBeNull();
-    expect(await service.identity.confirmVerification({ token })).toEqual({ language: 'en', email: user.email, userName: user.lastName, crmName: 'One & Co' });
+    expect(await service.identity.confirmVerification({ token })).toEqual({
+      language: 'en',
+      email: user.email,
+      userName: user.lastName,
+      crmName: 'One & Co',
+    });
     expect(await verifiedAt()).toBeInstanceOf(Date);
     const used = { category: 'not_found', code: 'verification.used' };
-    expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.USED, crmName: 'One & Co' });
+    expect(await service.identity.getVerification({ token })).toMatchObject({
+      state: VerificationState.USED,
+      crmName: 'One & Co',
+    });
     expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(used);
     expect(await refusal(service.identity.issueVerificationToken(key))).toMatchObject(notFound);
   });
@@ -68,13 +81,22 @@ describe('the verification of an address', () => {
 
   it('expires after 24 hours by the clock of the database', async () => {
     const { token, expiresAt } = await service.identity.issueVerificationToken(key);
-    const { rows } = await sql<{ hours: number }>`SELECT extract(epoch FROM ${expiresAt}::timestamptz - now())::float / 3600 AS hours`.execute(
+    const { rows } = await sql<{
+      hours: number;
+    }>`SELECT extract(epoch FROM ${expiresAt}::timestamptz - now())::float / 3600 AS hours`.execute(
       service.database.kysely,
     );
     expect(rows[0]?.hours).toBeCloseTo(24, 1);
-    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('id', '=', key.verificationId).execute();
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ expiresAt: sql`now()` })
+      .where('id', '=', key.verificationId)
+      .execute();
     const expired = { category: 'not_found', code: 'verification.expired' };
-    expect(await service.identity.getVerification({ token })).toMatchObject({ state: VerificationState.EXPIRED, crmName: 'One & Co' });
+    expect(await service.identity.getVerification({ token })).toMatchObject({
+      state: VerificationState.EXPIRED,
+      crmName: 'One & Co',
+    });
     expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(expired);
     expect(await verifiedAt()).toBeNull();
     await service.identity.confirmVerification({ token: await issue() });
@@ -90,7 +112,9 @@ describe('the verification of an address', () => {
 
   it('succeeds once for twenty concurrent uses of a link', async () => {
     const token = await issue();
-    const results = await Promise.allSettled(Array.from({ length: 20 }, () => patiently(() => service.identity.confirmVerification({ token }))));
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, () => patiently(() => service.identity.confirmVerification({ token }))),
+    );
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
@@ -101,7 +125,9 @@ describe('the verification of an address', () => {
       expect(await refusal(service.identity.confirmVerification({ token }))).toMatchObject(notFound);
     }
     expect(await refusal(service.identity.issueVerificationToken({ ...key, crmId: 'two' }))).toMatchObject(notFound);
-    expect(await refusal(service.identity.issueVerificationToken({ ...key, verificationId: 'absent' }))).toMatchObject(notFound);
+    expect(await refusal(service.identity.issueVerificationToken({ ...key, verificationId: 'absent' }))).toMatchObject(
+      notFound,
+    );
   });
 });
 
@@ -124,8 +150,14 @@ describe('a verification that is requested again', () => {
   };
   const countRequests = async () => (await recordedEvents(service.database, events.emailVerificationRequested)).length;
   const letPass = async (interval: string) => {
-    const requestedAt = sql<Date[]>`ARRAY(SELECT requested - ${interval}::interval FROM unnest(requested_at) AS requested)`;
-    await service.database.kysely.updateTable('emailVerification').set({ requestedAt }).where('userId', '=', user.id).execute();
+    const requestedAt = sql<
+      Date[]
+    >`ARRAY(SELECT requested - ${interval}::interval FROM unnest(requested_at) AS requested)`;
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ requestedAt })
+      .where('userId', '=', user.id)
+      .execute();
     await service.database.kysely.updateTable('verificationMailbox').set({ requestedAt }).execute();
   };
   const limited = { category: 'limited', code: 'verification.limited' };
@@ -142,11 +174,19 @@ describe('a verification that is requested again', () => {
   it('invalidates the link of the earlier mail, even an expired one', async () => {
     await request();
     const earlier = await issueLast();
-    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('userId', '=', user.id).execute();
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ expiresAt: sql`now()` })
+      .where('userId', '=', user.id)
+      .execute();
     await letPass('1 minute');
     await request();
-    expect(await refusal(service.identity.getVerification({ token: earlier }))).toMatchObject({ code: 'verification.not_found' });
-    expect(await service.identity.getVerification({ token: await issueLast() })).toMatchObject({ state: VerificationState.OPEN });
+    expect(await refusal(service.identity.getVerification({ token: earlier }))).toMatchObject({
+      code: 'verification.not_found',
+    });
+    expect(await service.identity.getVerification({ token: await issueLast() })).toMatchObject({
+      state: VerificationState.OPEN,
+    });
   });
 
   it('is rejected when the address is verified', async () => {
@@ -171,20 +211,37 @@ describe('a verification that is requested again', () => {
     const { expiresAt, ...issued } = await shown();
     expect(issued).toEqual({ email, verified: false, sentAt });
     expect(expiresAt!.getTime()).toBeGreaterThanOrEqual(sentAt!.getTime() + 24 * 3_600_000);
-    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: sql`now()` }).where('userId', '=', user.id).execute();
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ expiresAt: sql`now()` })
+      .where('userId', '=', user.id)
+      .execute();
     expect(await shown()).toEqual({ email, verified: false, sentAt });
-    await service.database.kysely.updateTable('emailVerification').set({ expiresAt: expiresAt! }).where('userId', '=', user.id).execute();
+    await service.database.kysely
+      .updateTable('emailVerification')
+      .set({ expiresAt: expiresAt! })
+      .where('userId', '=', user.id)
+      .execute();
     await service.identity.confirmVerification({ token });
     expect(await shown()).toEqual({ email, verified: true, sentAt });
     await letPass('1 minute');
     await service.identity.updateUser({ ...key, email: `new-${email}` });
     expect(await shown()).toEqual({ email: `new-${email}`, verified: false, sentAt: expect.any(Date) });
-    expect(await refusal(service.identity.getUserVerification({ ...key, crmId: 'two' }))).toMatchObject({ category: 'not_found', code: 'user.not_found' });
+    expect(await refusal(service.identity.getUserVerification({ ...key, crmId: 'two' }))).toMatchObject({
+      category: 'not_found',
+      code: 'user.not_found',
+    });
   });
 
   it('is rejected for a derived address', async () => {
     const reference = `derived-${count}@crm`;
-    await service.identity.createUser({ crmId: 'one', reference, email: user.email, username: `derived-${count}`, lastName: 'Derived' });
+    await service.identity.createUser({
+      crmId: 'one',
+      reference,
+      email: user.email,
+      username: `derived-${count}`,
+      lastName: 'Derived',
+    });
     const refused = await refusal(service.identity.requestVerification({ crmId: 'one', reference }));
     expect(refused).toMatchObject({ category: 'conflict', code: 'user.email_derived' });
   });
@@ -219,7 +276,9 @@ describe('a verification that is requested again', () => {
       await letPass(wait);
       const before = await countRequests();
       const results = await Promise.allSettled(
-        Array.from({ length: 20 }, (_, index) => patiently(() => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key))),
+        Array.from({ length: 20 }, (_, index) =>
+          patiently(() => (index % 2 === 0 ? service.identity : service.otherReplica).requestVerification(key)),
+        ),
       );
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(limited);
@@ -233,7 +292,11 @@ describe('a verification that is requested again', () => {
       const racing = { crmId: 'one', reference: reference! };
       await service.identity.requestVerification(racing);
       const token = await issueLast();
-      await service.database.kysely.updateTable('emailVerification').set({ requestedAt: [] }).where('userId', '=', id).execute();
+      await service.database.kysely
+        .updateTable('emailVerification')
+        .set({ requestedAt: [] })
+        .where('userId', '=', id)
+        .execute();
       await service.database.kysely.deleteFrom('verificationMailbox').execute();
       const [confirmed, requested] = await Promise.allSettled([
         service.identity.confirmVerification({ token }),

@@ -4,14 +4,19 @@ import { databaseServices } from '@scheduling/stack';
 import { dataDirOf, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
 import { readStackFile } from './stack-file.ts';
 
-/** `npm run admin`: runs the admin command, which reads addresses from its environment. If none is set, those of the running stack are used. */
+/**
+ * `npm run admin`: runs the admin command, which reads addresses from its environment. If none is set, those of the
+ * running stack are used.
+ */
 const addressVariables = ['PUBLIC_URL', 'NATS_URL', 'SMTP_URL', ...databaseServices.map(addressVariable)];
 const args = process.argv.slice(2);
 
 try {
   const isGiven = addressVariables.some((name) => process.env[name]);
   const asksForHelp = args.length === 0 || args.some((argument) => ['help', '--help', '-h'].includes(argument));
-  run(isGiven || asksForHelp ? process.env : { ...withCertificatesOf('admin', process.env), ...(await stackAddresses()) });
+  run(
+    isGiven || asksForHelp ? process.env : { ...withCertificatesOf('admin', process.env), ...(await stackAddresses()) },
+  );
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${error.message}\n`);
@@ -29,7 +34,10 @@ function addressVariable(service: string): string {
 }
 
 function run(environment: NodeJS.ProcessEnv): void {
-  const child = spawn(process.execPath, [join(repositoryRoot, 'apps/admin/src/main.ts'), ...args], { stdio: 'inherit', env: environment });
+  const child = spawn(process.execPath, [join(repositoryRoot, 'apps/admin/src/main.ts'), ...args], {
+    stdio: 'inherit',
+    env: environment,
+  });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   child.once('exit', (code) => {
     process.exitCode = code ?? 1;

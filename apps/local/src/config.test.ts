@@ -4,20 +4,30 @@ import { readSettings, repositoryRoot, UsageError, withCertificatesOf } from './
 
 describe('readSettings', () => {
   it('has defaults for everything', () => {
-    expect(readSettings({ fresh: false }, {})).toMatchObject({ port: 8080, dataDir: join(repositoryRoot, '.data'), fresh: false, logLevel: 'info', durable: true, given: { databases: {} } });
+    expect(readSettings({ fresh: false }, {})).toMatchObject({
+      port: 8080,
+      dataDir: join(repositoryRoot, '.data'),
+      fresh: false,
+      logLevel: 'info',
+      durable: true,
+      given: { databases: {} },
+    });
   });
 
   it('reads the given values and passes on nothing else from the environment', () => {
-    const settings = readSettings({ fresh: true }, {
-      SCHEDULING_PORT: '9090',
-      SCHEDULING_DATA: '/srv/data',
-      POSTGRES_FSYNC: 'off',
-      DATABASE_URL_CALENDAR: 'postgres://db/calendar',
-      NATS_URL: 'nats://broker:4222',
-      SMTP_URL: 'smtp://mail:25',
-      PATH: '/bin',
-      SECRET: 'of somebody else',
-    });
+    const settings = readSettings(
+      { fresh: true },
+      {
+        SCHEDULING_PORT: '9090',
+        SCHEDULING_DATA: '/srv/data',
+        POSTGRES_FSYNC: 'off',
+        DATABASE_URL_CALENDAR: 'postgres://db/calendar',
+        NATS_URL: 'nats://broker:4222',
+        SMTP_URL: 'smtp://mail:25',
+        PATH: '/bin',
+        SECRET: 'of somebody else',
+      },
+    );
     expect(settings).toEqual({
       port: 9090,
       dataDir: '/srv/data',
@@ -30,9 +40,17 @@ describe('readSettings', () => {
   });
 
   it('gives each process its own certificate, if the paths say so', () => {
-    const files = (folder: string) => ({ GRPC_TLS_CERT_FILE: `${folder}/tls.crt`, GRPC_TLS_KEY_FILE: `${folder}/tls.key`, GRPC_TLS_CA_FILE: '/ca.crt' });
+    const files = (folder: string) => ({
+      GRPC_TLS_CERT_FILE: `${folder}/tls.crt`,
+      GRPC_TLS_KEY_FILE: `${folder}/tls.key`,
+      GRPC_TLS_CA_FILE: '/ca.crt',
+    });
     const settings = readSettings({ fresh: false }, files('/{service}'));
-    expect(settings.certificates).toEqual({ certificate: '/admin/tls.crt', key: '/admin/tls.key', authorities: '/ca.crt' });
+    expect(settings.certificates).toEqual({
+      certificate: '/admin/tls.crt',
+      key: '/admin/tls.key',
+      authorities: '/ca.crt',
+    });
     expect(withCertificatesOf('calendar', settings.inherited)).toEqual(files('/calendar'));
   });
 

@@ -18,9 +18,14 @@ export interface Settings {
     nats?: string;
     smtp?: string;
   };
-  /** The certificate of this command, as that of an operator. If given, the services call each other with mutual TLS. */
+  /**
+   * The certificate of this command, as that of an operator. If given, the services call each other with mutual TLS.
+   */
   certificates?: TlsFiles | undefined;
-  /** Variables that the operating system and the network require of any process; passed to the services in addition to their own settings. */
+  /**
+   * Variables that the operating system and the network require of any process; passed to the services in addition to
+   * their own settings.
+   */
   inherited: NodeJS.ProcessEnv;
 }
 
@@ -71,15 +76,23 @@ export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: No
         smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
       },
       certificates: readTlsFiles(read),
-      inherited: Object.fromEntries(inheritedNames.filter((name) => environment[name]).map((name) => [name, environment[name]])),
+      inherited: Object.fromEntries(
+        inheritedNames.filter((name) => environment[name]).map((name) => [name, environment[name]]),
+      ),
     };
   });
 }
 
-/** The environment of one process, which may have its own certificate: `{service}` in the names of the files stands for the process. */
+/**
+ * The environment of one process, which may have its own certificate: `{service}` in the names of the files stands for
+ * the process.
+ */
 export function withCertificatesOf(name: Service | 'admin', environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const given = certificateVariables.filter((variable) => environment[variable] !== undefined);
-  return { ...environment, ...Object.fromEntries(given.map((variable) => [variable, environment[variable]?.replaceAll('{service}', name)])) };
+  return {
+    ...environment,
+    ...Object.fromEntries(given.map((variable) => [variable, environment[variable]?.replaceAll('{service}', name)])),
+  };
 }
 
 /** `SCHEDULING_DATA`, or `.data` in the repository. */
@@ -93,7 +106,9 @@ export function inboxHostOf(environment: NodeJS.ProcessEnv): string {
 }
 
 function readDatabases(read: EnvironmentReader): Partial<Record<DatabaseService, string>> {
-  const urls = databaseServices.map((service) => [service, read.url(databaseVariable(service), ['postgres:', 'postgresql:'], '')] as const);
+  const urls = databaseServices.map(
+    (service) => [service, read.url(databaseVariable(service), ['postgres:', 'postgresql:'], '')] as const,
+  );
   return Object.fromEntries(urls.filter(([, url]) => url !== ''));
 }
 

@@ -27,7 +27,10 @@ it('stops and reports the processes that a killed command left behind, but no ot
   const stranger = await startSleeper();
   await leaveRecord({
     command: { pid: 2 ** 22 + 1, startTime: 'long ago' },
-    processes: { calendar: { pid: left.pid, startTime: await processStartTime(left.pid) }, gateway: { pid: stranger.pid, startTime: 'of another process' } },
+    processes: {
+      calendar: { pid: left.pid, startTime: await processStartTime(left.pid) },
+      gateway: { pid: stranger.pid, startTime: 'of another process' },
+    },
   });
   const folder = await claim();
   expect(said).toEqual(['an earlier run was killed and left calendar running; stopping it']);
@@ -77,7 +80,9 @@ it('rejects a folder that contains anything else, and leaves it unchanged', asyn
 it('names the file if it cannot determine who uses the folder', async () => {
   await (await claim()).release();
   await writeFile(join(path, 'run.json'), '');
-  await expect(claim()).rejects.toThrow(/run\.json is damaged: make sure that no stack is running on this folder, then delete the file/);
+  await expect(claim()).rejects.toThrow(
+    /run\.json is damaged: make sure that no stack is running on this folder, then delete the file/,
+  );
 });
 
 it.each([
@@ -120,7 +125,10 @@ it('stops its processes if the disk is full, and lets no new process run unrecor
   let unrecorded = 0;
   const record = (pid: number): Promise<void> => folder.record('customer', (unrecorded = pid));
   await expect(startSleeper(record)).rejects.toThrow(/EISDIR/);
-  await waitUntil(async () => !(await processIsAlive(unrecorded)), { what: 'the end of the unrecorded process', timeoutMs: 30_000 });
+  await waitUntil(async () => !(await processIsAlive(unrecorded)), {
+    what: 'the end of the unrecorded process',
+    timeoutMs: 30_000,
+  });
   expect(await folder.isLost()).toBe(false);
   await folder.stop();
   expect(await processIsAlive(sleeper.pid)).toBe(false);

@@ -1,10 +1,20 @@
 import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { processIsAlive, type ProcessIdentity, processStartTime, signalProcess, stopProcess, waitUntil } from '@scheduling/embedded';
+import {
+  processIsAlive,
+  type ProcessIdentity,
+  processStartTime,
+  signalProcess,
+  stopProcess,
+  waitUntil,
+} from '@scheduling/embedded';
 import { servers, services, type Unit } from '@scheduling/stack';
 import { UsageError } from './config.ts';
 
-/** The command that uses a data folder, and every process started for it: what is needed to clean up after a killed command. */
+/**
+ * The command that uses a data folder, and every process started for it: what is needed to clean up after a killed
+ * command.
+ */
 interface RunRecord {
   command: ProcessIdentity;
   stopping: boolean;
@@ -16,13 +26,16 @@ export interface DataFolder {
   path: string;
   /** Removes all data. */
   empty(): Promise<void>;
-  /** Records a process right after its start, replacing an earlier one of that name. If the stack is already stopping, stops the process. */
+  /**
+   * Records a process right after its start, replacing an earlier one of that name. If the stack is already stopping,
+   * stops the process.
+   */
   record(unit: Unit, pid: number): Promise<void>;
   /** Whether the folder was removed or replaced: whatever is at its path now is not ours. */
   isLost(): Promise<boolean>;
   /**
-   * Stops every recorded process, even if the folder was removed or replaced: the gateway, then the services, then the servers. From now on no
-   * process is added, and other commands that want the folder wait for it instead of failing.
+   * Stops every recorded process, even if the folder was removed or replaced: the gateway, then the services, then the
+   * servers. From now on no process is added, and other commands that want the folder wait for it instead of failing.
    */
   stop(): Promise<void>;
   /** Kills every recorded process immediately. */
@@ -35,7 +48,17 @@ type Say = (message: string) => void;
 
 const marker = '.scheduling-data';
 const runFile = 'run.json';
-const ownEntries = ['postgres', 'postgres.new', 'postgres-password', 'nats', 'inbox', 'logs', 'demo-key', 'webhook-key', 'stack.json'];
+const ownEntries = [
+  'postgres',
+  'postgres.new',
+  'postgres-password',
+  'nats',
+  'inbox',
+  'logs',
+  'demo-key',
+  'webhook-key',
+  'stack.json',
+];
 
 /** A command whose terminal or npm process is gone needs this long to notice. */
 const orphanNoticeMs = 3_000;
@@ -44,8 +67,9 @@ const serviceStopMs = 3_000;
 const serverStopMs = 3_000;
 
 /**
- * Claims a data folder for this command, creates it if it does not exist, and stops the processes that an earlier, killed command left running.
- * Waits for a command that is stopping. Throws a UsageError if another stack uses the folder, or if it contains anything else.
+ * Claims a data folder for this command, creates it if it does not exist, and stops the processes that an earlier,
+ * killed command left running. Waits for a command that is stopping. Throws a UsageError if another stack uses the
+ * folder, or if it contains anything else.
  */
 export async function claimDataFolder(path: string, say: Say): Promise<DataFolder> {
   if (await isUnusedFolder(path)) {
@@ -94,7 +118,8 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
     isLost,
     stop: async () => {
       record.stopping = true;
-      // If this fails, other commands are told that the folder is in use instead of waiting. Everything is stopped all the same.
+      // If this fails, other commands are told that the folder is in use instead of waiting. Everything is stopped all
+      // the same.
       await save().catch(() => {});
       await stopAll(record.processes);
     },
@@ -117,7 +142,9 @@ export async function isUnusedFolder(path: string): Promise<boolean> {
   });
   if (entries.length === 0) return true;
   if (entries.includes(marker)) return false;
-  throw new UsageError(`${path} is not empty and was not created by this command: set SCHEDULING_DATA to a new or empty folder.`);
+  throw new UsageError(
+    `${path} is not empty and was not created by this command: set SCHEDULING_DATA to a new or empty folder.`,
+  );
 }
 
 async function waitForOther(path: string, file: string, other: RunRecord): Promise<void> {
@@ -135,9 +162,12 @@ async function waitForOther(path: string, file: string, other: RunRecord): Promi
 }
 
 async function stopLeftovers({ processes }: RunRecord, say: Say): Promise<void> {
-  const running = await Promise.all(entriesOf(processes).map(async ([unit, identity]) => ((await isRunning(identity)) ? [unit] : [])));
+  const running = await Promise.all(
+    entriesOf(processes).map(async ([unit, identity]) => ((await isRunning(identity)) ? [unit] : [])),
+  );
   const left = running.flat();
-  if (left.length > 0) say(`an earlier run was killed and left ${left.join(', ')} running; stopping ${left.length === 1 ? 'it' : 'them'}`);
+  if (left.length > 0)
+    say(`an earlier run was killed and left ${left.join(', ')} running; stopping ${left.length === 1 ? 'it' : 'them'}`);
   await stopAll(processes);
 }
 
@@ -149,7 +179,9 @@ async function stopAll(processes: RunRecord['processes']): Promise<void> {
       units.map(async (unit) => {
         const identity = processes[unit];
         if (!identity || !(await isRunning(identity))) return;
-        await stopProcess(identity.pid, stopSignal(unit), timeoutMs).catch(() => left.push(`${unit} (process ${identity.pid})`));
+        await stopProcess(identity.pid, stopSignal(unit), timeoutMs).catch(() =>
+          left.push(`${unit} (process ${identity.pid})`),
+        );
       }),
     );
   };
@@ -188,7 +220,10 @@ async function readRecord(file: string): Promise<RunRecord | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as RunRecord;
   } catch (error) {
-    if (error instanceof SyntaxError) throw new UsageError(`${file} is damaged: make sure that no stack is running on this folder, then delete the file.`);
+    if (error instanceof SyntaxError)
+      throw new UsageError(
+        `${file} is damaged: make sure that no stack is running on this folder, then delete the file.`,
+      );
     return unlessMissing(error);
   }
 }
@@ -212,7 +247,10 @@ async function createRecord(file: string, record: RunRecord): Promise<boolean> {
   }
 }
 
-/** Removes the record of a dead command. If another command has meanwhile removed it and written its own, that one is restored. */
+/**
+ * Removes the record of a dead command. If another command has meanwhile removed it and written its own, that one is
+ * restored.
+ */
 async function removeRecord(file: string, expected: RunRecord): Promise<void> {
   const removed = `${file}.${process.pid}.old`;
   await rename(file, removed).catch(unlessMissing);

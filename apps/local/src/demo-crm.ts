@@ -16,8 +16,8 @@ export function createAdminClient(address: string, options?: ClientOptions): Adm
 }
 
 /**
- * Ensures that the CRM `demo`, a sandbox with default settings, exists, and returns an API key for it. The key is stored in
- * `<dataDir>/demo-key`; a new one is issued only if that one no longer works.
+ * Ensures that the CRM `demo`, a sandbox with default settings, exists, and returns an API key for it. The key is
+ * stored in `<dataDir>/demo-key`; a new one is issued only if that one no longer works.
  */
 export function ensureDemoCrm(admin: AdminClient, dataDir: string): Promise<string> {
   return runWithContext({ requestId: newRequestId(), operator: 'npm start' }, () => ensure(admin, dataDir));

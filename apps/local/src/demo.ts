@@ -6,7 +6,10 @@ import { type DemoMail, type DemoStep, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
 import { readStackFile, type StackInfo } from './stack-file.ts';
 
-createCommand('npm run demo --', 'Book an appointment step by step on the running stack, and show every request and its response.').parse();
+createCommand(
+  'npm run demo --',
+  'Book an appointment step by step on the running stack, and show every request and its response.',
+).parse();
 const output = process.stdout;
 const style = styler(output);
 // The reader of the output may close the pipe (`| head`).
@@ -16,16 +19,25 @@ const eventTimeoutMs = 20_000;
 
 try {
   const stack = await readStackFile(dataDirOf(process.env));
-  print(`\n  ${style('bold', 'From an empty calendar to a confirmed booking')}, on ${stack.gateway} as the CRM "${stack.crmId}"\n`);
+  print(
+    `\n  ${style('bold', 'From an empty calendar to a confirmed booking')}, on ${stack.gateway} as the CRM "${stack.crmId}"\n`,
+  );
   const received: WebhookEvent[] = [];
-  await using webhookInbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) => event && received.push(event));
+  await using webhookInbox = await openWebhookInbox(
+    stack,
+    inboxHostOf(process.env),
+    (event) => event && received.push(event),
+  );
   let number = 0;
   const mail = await playDemo(stack, Date.now().toString(36), (step) => {
     number += 1;
     showStep(number, stack, step);
   });
   await showEnd(stack, mail);
-  await waitUntil(() => received.some(({ type }) => type === 'participation.created'), { what: 'the event', timeoutMs: eventTimeoutMs }).catch(() => {
+  await waitUntil(() => received.some(({ type }) => type === 'participation.created'), {
+    what: 'the event',
+    timeoutMs: eventTimeoutMs,
+  }).catch(() => {
     throw new UsageError(`No event arrived at the webhook within ${eventTimeoutMs / 1_000} s.`);
   });
   showEvents(webhookInbox.url, received);
@@ -35,7 +47,11 @@ try {
   process.exitCode = 1;
 }
 
-function showStep(number: number, { crmId }: StackInfo, { title, method, path, body, status, statusText, durationMs, answer }: DemoStep): void {
+function showStep(
+  number: number,
+  { crmId }: StackInfo,
+  { title, method, path, body, status, statusText, durationMs, answer }: DemoStep,
+): void {
   print(`  ${style('cyan', String(number))}  ${style('bold', title)}`);
   print(`     ${style('magenta', method)} /crms/${crmId}${path}`);
   if (body !== undefined) print(style('dim', indent(body)));
@@ -46,7 +62,10 @@ function showStep(number: number, { crmId }: StackInfo, { title, method, path, b
 async function showEnd(stack: StackInfo, mail: DemoMail | undefined): Promise<void> {
   const kept = (await isSandbox(stack)) ? `${stack.gateway}/crms/${stack.crmId}/sandbox/mails` : undefined;
   if (!mail) {
-    const whereabouts = kept === undefined ? `was sent through the mail server at ${new URL(stack.smtp).host}.` : `was kept, because the CRM is a sandbox: ${style('cyan', kept)}`;
+    const whereabouts =
+      kept === undefined
+        ? `was sent through the mail server at ${new URL(stack.smtp).host}.`
+        : `was kept, because the CRM is a sandbox: ${style('cyan', kept)}`;
     return print(`  ${style('green', '✔')} Booked. The confirmation ${whereabouts}\n`);
   }
   print(`  ${style('green', '✔')} ${style('bold', 'Booked, and the confirmation has arrived')}`);
@@ -55,7 +74,8 @@ async function showEnd(stack: StackInfo, mail: DemoMail | undefined): Promise<vo
   print(`     Subject  ${style('bold', mail.subject)}\n`);
   print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
   print(`\n  Read it in the inbox: ${style('cyan', stack.inbox ?? '')}`);
-  if (kept !== undefined) print(`  It has reached nobody, because the CRM is a sandbox. Programs read it at ${style('cyan', kept)}`);
+  if (kept !== undefined)
+    print(`  It has reached nobody, because the CRM is a sandbox. Programs read it at ${style('cyan', kept)}`);
   print('');
 }
 
@@ -65,7 +85,9 @@ async function isSandbox({ gateway, crmId, apiKey }: StackInfo): Promise<boolean
 }
 
 function showEvents(url: string, events: WebhookEvent[]): void {
-  print(`  ${style('green', '✔')} ${style('bold', 'And the CRM was told by a webhook')}, at ${url} for the time of this demo`);
+  print(
+    `  ${style('green', '✔')} ${style('bold', 'And the CRM was told by a webhook')}, at ${url} for the time of this demo`,
+  );
   for (const { type, data } of events) print(`     ${type.padEnd(22)} ${style('dim', data.reference ?? '')}`);
   print(`\n  ${style('cyan', 'npm run webhook-inbox')} prints every event of the CRM "demo" as it happens.\n`);
 }
@@ -79,7 +101,9 @@ function indent(body: unknown): string {
 function formatJson(value: unknown, indentation: string): string {
   const isList = Array.isArray(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const entries = isList ? value.map((item: unknown) => ['', item] as const) : Object.entries(value).map(([name, item]) => [`${JSON.stringify(name)}: `, item] as const);
+  const entries = isList
+    ? value.map((item: unknown) => ['', item] as const)
+    : Object.entries(value).map(([name, item]) => [`${JSON.stringify(name)}: `, item] as const);
   const [open, close] = isList ? '[]' : '{}';
   const pad = isList ? '' : ' ';
   const line = `${open}${pad}${entries.map(([name, item]) => `${name}${formatJson(item, '')}`).join(', ')}${pad}${close}`;

@@ -9,14 +9,26 @@ import { databaseVariable, type Settings, UsageError } from './config.ts';
 const timeoutMs = 2_000;
 
 /**
- * Checks the servers that replace the embedded ones, within 2 s. Returns a warning for each server that the stack can start without.
- * Throws a UsageError that names every database that cannot be used.
+ * Checks the servers that replace the embedded ones, within 2 s. Returns a warning for each server that the stack can
+ * start without. Throws a UsageError that names every database that cannot be used.
  */
 export async function checkGivenServers({ databases, nats, smtp }: Settings['given']): Promise<string[]> {
   const [missing, ...warnings] = await Promise.all([
     checkDatabases(databases),
-    nats && check('NATS_URL', new URL(nats).host, inspectNats({ url: nats }), ': events are stored and delivered once it works.'),
-    smtp && check('SMTP_URL', new URL(smtp).host, verifyMailServer(smtp, timeoutMs), ': mails are stored and sent once it works.'),
+    nats &&
+      check(
+        'NATS_URL',
+        new URL(nats).host,
+        inspectNats({ url: nats }),
+        ': events are stored and delivered once it works.',
+      ),
+    smtp &&
+      check(
+        'SMTP_URL',
+        new URL(smtp).host,
+        verifyMailServer(smtp, timeoutMs),
+        ': mails are stored and sent once it works.',
+      ),
   ]);
   if (missing.length > 0) throw new UsageError(missing.join('\n'));
   return warnings.filter((warning) => warning !== undefined);
@@ -31,7 +43,12 @@ async function checkDatabases(databases: Settings['given']['databases']): Promis
 }
 
 /** Undefined when the server can be used. */
-async function check(variable: string, server: string, attempt: Promise<unknown>, consequence: string): Promise<string | undefined> {
+async function check(
+  variable: string,
+  server: string,
+  attempt: Promise<unknown>,
+  consequence: string,
+): Promise<string | undefined> {
   const late = delay(timeoutMs, `no response within ${timeoutMs / 1_000} s`, { ref: false });
   const reason = await Promise.race([attempt.then(() => undefined, reasonOf), late]);
   return reason === undefined ? undefined : `${variable}: ${server} cannot be used (${reason})${consequence}`;

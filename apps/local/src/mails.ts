@@ -4,7 +4,10 @@ import { createCommand } from './command-line.ts';
 import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
 import { readStackFile } from './stack-file.ts';
 
-createCommand('npm run mails --', 'Send a sample of every mail in every language to the inbox of the running stack.').parse();
+createCommand(
+  'npm run mails --',
+  'Send a sample of every mail in every language to the inbox of the running stack.',
+).parse();
 
 try {
   const { smtp, inbox } = await readStackFile(dataDirOf(process.env));

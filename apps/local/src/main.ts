@@ -17,7 +17,10 @@ Environment variables:
                         and may lose data if the machine crashes (default: on)
   LOG_LEVEL             of the services (default: info)`;
 
-const { fresh = false } = createCommand('npm start --', 'Start the whole service on this machine. Ctrl-C stops it and keeps the data.')
+const { fresh = false } = createCommand(
+  'npm start --',
+  'Start the whole service on this machine. Ctrl-C stops it and keeps the data.',
+)
   .option('--fresh', 'start with empty data: delete what earlier runs stored')
   .addHelpText('after', help)
   .parse()
@@ -35,7 +38,9 @@ try {
   if (!end.aborted) await once(end, 'abort');
   await reporter.step('shutdown', stack.stop);
   if (!stack.folderLost.aborted) process.exit(0);
-  throw new UsageError(`${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped.`);
+  throw new UsageError(
+    `${settings.dataDir} was removed or replaced while the stack was running, so everything was stopped.`,
+  );
 } catch (error) {
   if (error instanceof Interrupted) {
     reporter.note('stopped before everything was ready');

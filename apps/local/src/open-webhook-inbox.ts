@@ -12,7 +12,8 @@ export interface WebhookInbox extends AsyncDisposable {
 }
 
 /**
- * Calls back for each event of the demo CRM from now on, and for each call whose signature is not valid, with undefined.
+ * Calls back for each event of the demo CRM from now on, and for each call whose signature is not valid, with
+ * undefined.
  *
  * @param host the name or address of this machine for the services
  */
@@ -35,10 +36,16 @@ export async function openWebhookInbox(
     const { data } = await client.POST('/webhooks', { body: { reference, url: receiver.url } });
     receiver.secret = data.webhook.secret!;
   } catch (error) {
-    throw new UsageError(error instanceof ProblemError ? `The webhook could not be registered: ${error.message}` : `The gateway at ${gateway} is not responding.`);
+    throw new UsageError(
+      error instanceof ProblemError
+        ? `The webhook could not be registered: ${error.message}`
+        : `The gateway at ${gateway} is not responding.`,
+    );
   }
   // Deleted first, so that nothing is sent to an endpoint that has closed. The stack may have stopped.
-  starting.defer(() => deleteWebhook(createClient({ url: gateway, crmId, key: apiKey, retryForMs: 0 }), reference).catch(() => undefined));
+  starting.defer(() =>
+    deleteWebhook(createClient({ url: gateway, crmId, key: apiKey, retryForMs: 0 }), reference).catch(() => undefined),
+  );
   const started = starting.move();
   return { url: receiver.url, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
@@ -46,7 +53,10 @@ export async function openWebhookInbox(
 /** Those of commands that were killed: nobody listens any more. */
 async function deleteAbandoned(client: Client): Promise<void> {
   const { data: webhooks } = await client.GET('/webhooks');
-  const abandoned = webhooks.filter(({ reference, failedAttempts, state }) => reference.startsWith(prefix) && (failedAttempts > 0 || state === 'DISABLED'));
+  const abandoned = webhooks.filter(
+    ({ reference, failedAttempts, state }) =>
+      reference.startsWith(prefix) && (failedAttempts > 0 || state === 'DISABLED'),
+  );
   for (const { reference } of abandoned) await deleteWebhook(client, reference);
 }
 

@@ -42,9 +42,9 @@ const requestTimeoutMs = 10_000;
 const mailTimeoutMs = 20_000;
 
 /**
- * Plays setup and booking on a running stack with the typed client, as a CRM would: user, account, provider, timeslots, slots, booking, list. Every run
- * uses new references. Returns the confirmation mail, or undefined if the stack has no inbox.
- * Rejects with a UsageError if a request fails, or if no mail arrives.
+ * Plays setup and booking on a running stack with the typed client, as a CRM would: user, account, provider, timeslots,
+ * slots, booking, list. Every run uses new references. Returns the confirmation mail, or undefined if the stack has no
+ * inbox. Rejects with a UsageError if a request fails, or if no mail arrives.
  */
 export async function playDemo(stack: DemoStack, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
   const player = createPlayer(stack, listener);
@@ -63,7 +63,13 @@ export function createPlayer({ gateway, crmId, apiKey }: DemoStack, listener: De
       const body = await request.clone().text();
       const response = await fetch(request);
       const path = request.url.slice(`${gateway}/crms/${crmId}`.length);
-      sent = { method: request.method, path, body: body === '' ? undefined : JSON.parse(body), status: response.status, statusText: response.statusText };
+      sent = {
+        method: request.method,
+        path,
+        body: body === '' ? undefined : JSON.parse(body),
+        status: response.status,
+        statusText: response.statusText,
+      };
       return response;
     },
   });
@@ -85,7 +91,11 @@ export async function waitForConfirmation({ inbox }: DemoStack, run: string): Pr
   if (inbox === null) return undefined;
   const customerEmail = customerEmailOf(run);
   const mails = `${inbox}/api/email?to.address=${encodeURIComponent(customerEmail)}`;
-  return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], { what: 'the mail', timeoutMs: mailTimeoutMs, intervalMs: 200 }).catch(() => {
+  return waitUntil(async () => (await fetchJson<DemoMail[]>(mails))[0], {
+    what: 'the mail',
+    timeoutMs: mailTimeoutMs,
+    intervalMs: 200,
+  }).catch(() => {
     throw new UsageError(`No mail to ${customerEmail} arrived within ${mailTimeoutMs / 1_000} s.`);
   });
 }
@@ -103,11 +113,28 @@ export function providerOf(run: string): string {
 export async function playSetup({ client, play }: DemoPlayer, run: string): Promise<void> {
   const owner = `ada-${run}@demo`;
   const account = `studio-${run}@demo`;
-  const user = { reference: owner, email: `ada-${run}@example.com`, username: `ada-${run}`, firstName: 'Ada', lastName: 'Lovelace' };
+  const user = {
+    reference: owner,
+    email: `ada-${run}@example.com`,
+    username: `ada-${run}`,
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+  };
   await play('A user: the owner of everything below', client.POST('/user', { body: user }));
-  const business = { ownerReference: owner, accountReference: account, branch: 'misc', invoiceCompanyName: 'Lovelace Studio' } as const;
+  const business = {
+    ownerReference: owner,
+    accountReference: account,
+    branch: 'misc',
+    invoiceCompanyName: 'Lovelace Studio',
+  } as const;
   await play('An account: the business, with its billing data', client.POST('/account', { body: business }));
-  const provider = { reference: providerOf(run), ownerReference: owner, accountReference: account, name: 'Salon Lovelace', email: `salon-${run}@example.com` };
+  const provider = {
+    reference: providerOf(run),
+    ownerReference: owner,
+    accountReference: account,
+    name: 'Salon Lovelace',
+    email: `salon-${run}@example.com`,
+  };
   await play('A provider: the calendar that customers book', client.POST('/provider', { body: provider }));
 }
 
@@ -124,15 +151,26 @@ async function playBooking({ client, play }: DemoPlayer, run: string, day: strin
     address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
     state: 'BOOKABLE',
   } as const;
-  await play('A timeslot: when the chair is free', client.POST('/provider/{providerRef}/timeslots', { params: { path }, body: { timeslots: [timeslot] } }));
-  await play('Slots: what can be booked', client.GET('/provider/{providerRef}/slots', { params: { path, query: { limit: 3 } } }));
+  await play(
+    'A timeslot: when the chair is free',
+    client.POST('/provider/{providerRef}/timeslots', { params: { path }, body: { timeslots: [timeslot] } }),
+  );
+  await play(
+    'Slots: what can be booked',
+    client.GET('/provider/{providerRef}/slots', { params: { path, query: { limit: 3 } } }),
+  );
   const booking = {
     reference: `booking-${run}@demo`,
     timeslotReference: timeslot.reference,
     start: `${day}T10:00`,
     productReference: `cut-${run}@demo`,
     productName: 'Haircut',
-    customer: { customerReference: `grace-${run}@demo`, userName: 'Grace Hopper', email: customerEmailOf(run), language: 'en' },
+    customer: {
+      customerReference: `grace-${run}@demo`,
+      userName: 'Grace Hopper',
+      email: customerEmailOf(run),
+      language: 'en',
+    },
     state: 'BOOKED',
     message: 'See you soon!',
   } as const;

@@ -40,15 +40,21 @@ const references: Record<string, string> = {
 };
 
 /**
- * Converts the API document. Each request has the first example as its body, a new `Idempotency-Key`, optional parameters turned off, and references that
- * are variables of the collection.
+ * Converts the API document. Each request has the first example as its body, a new `Idempotency-Key`, optional
+ * parameters turned off, and references that are variables of the collection.
  *
  * @param settings further variables of the collection
  */
-export async function toPostmanCollection(document: string, settings: Record<'baseUrl' | 'crmId' | 'apiKey', string>): Promise<PostmanCollection> {
+export async function toPostmanCollection(
+  document: string,
+  settings: Record<'baseUrl' | 'crmId' | 'apiKey', string>,
+): Promise<PostmanCollection> {
   const collection = await convert(document);
   for (const item of collection.item.flatMap(requestsIn)) adapt(item);
-  return { ...collection, variable: Object.entries({ ...settings, ...references }).map(([key, value]) => ({ key, value })) };
+  return {
+    ...collection,
+    variable: Object.entries({ ...settings, ...references }).map(([key, value]) => ({ key, value })),
+  };
 }
 
 async function convert(document: string): Promise<PostmanCollection> {
@@ -57,7 +63,9 @@ async function convert(document: string): Promise<PostmanCollection> {
   const { default: converter } = await import('openapi-to-postmanv2');
   const options = { folderStrategy: 'Tags', parametersResolution: 'Example' } as const;
   const result = await new Promise<CollectionResult>((resolve, reject) => {
-    converter.convertV2({ type: 'json', data: JSON.parse(document) as object }, options, (error, converted) => (converted === undefined ? reject(error!) : resolve(converted)));
+    converter.convertV2({ type: 'json', data: JSON.parse(document) as object }, options, (error, converted) =>
+      converted === undefined ? reject(error!) : resolve(converted),
+    );
   });
   return result.output![0]!.data as unknown as PostmanCollection;
 }
@@ -69,7 +77,8 @@ function requestsIn(item: PostmanItem): PostmanItem[] {
 function adapt(item: PostmanItem): void {
   const { url, header = [] } = item.request!;
   for (const variable of url.variable ?? []) variable.value = `{{${variableOf(variable.key, url.path)}}}`;
-  for (const parameter of url.query ?? []) parameter.disabled = !parameter.description?.content.startsWith('(Required)');
+  for (const parameter of url.query ?? [])
+    parameter.disabled = !parameter.description?.content.startsWith('(Required)');
   for (const field of header) {
     if (field.key === 'Prefer') Object.assign(field, { value: 'handling=strict', disabled: true });
     if (field.key === 'idempotency-key') Object.assign(field, { key: 'Idempotency-Key', value: '{{$guid}}' });

@@ -61,7 +61,9 @@ export function createReporter(stream: NodeJS.WriteStream): Reporter {
       try {
         const result = await work();
         ended(label);
-        line(`  ${style('green', '✔')} ${label} ${style('dim', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)}`);
+        line(
+          `  ${style('green', '✔')} ${label} ${style('dim', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)}`,
+        );
         return result;
       } catch (error) {
         ended(label);

@@ -36,7 +36,9 @@ export async function readStackFile(dataDir: string): Promise<StackInfo> {
     return JSON.parse(await readFile(stackFile(dataDir), 'utf8')) as StackInfo;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new UsageError(`No stack is running on ${dataDir}. Start one in another terminal: npm start (with the same SCHEDULING_DATA, if it is set).`);
+    throw new UsageError(
+      `No stack is running on ${dataDir}. Start one in another terminal: npm start (with the same SCHEDULING_DATA, if it is set).`,
+    );
   }
 }
 

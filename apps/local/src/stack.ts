@@ -1,7 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger } from '@scheduling/runtime';
-import { choosePorts, databaseServices, host, type Server, type Service, services, type Surroundings, publicUrl, type Unit } from '@scheduling/stack';
+import {
+  choosePorts,
+  databaseServices,
+  host,
+  type Server,
+  type Service,
+  services,
+  type Surroundings,
+  publicUrl,
+  type Unit,
+} from '@scheduling/stack';
 import type { Settings } from './config.ts';
 import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.ts';
 import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
@@ -42,15 +52,17 @@ interface SupervisedUnit {
 }
 
 /**
- * Starts everything that a local stack needs, and returns when every `/readyz` is green. Processes left over from an earlier, killed command are
- * stopped first. If the signal aborts, or something does not start, everything that was started is stopped again before this rejects.
+ * Starts everything that a local stack needs, and returns when every `/readyz` is green. Processes left over from an
+ * earlier, killed command are stopped first. If the signal aborts, or something does not start, everything that was
+ * started is stopped again before this rejects.
  *
- * @throws UsageError for what the user can fix: a port in use, a data folder in use, a given database that cannot be used
+ * @throws UsageError for what the user can fix: a port in use, a data folder in use, a given database that cannot be
+ *   used
  */
 export async function startStack(settings: Settings, reporter: Reporter, options: StartOptions = {}): Promise<Stack> {
   const { signal = new AbortController().signal, killSignal } = options;
-  // Before the claim, so that a port in use does not leave a new folder behind. In an existing folder, the gateway of a killed command may
-  // hold the port until the claim stops it.
+  // Before the claim, so that a port in use does not leave a new folder behind. In an existing folder, the gateway of a
+  // killed command may hold the port until the claim stops it.
   if (await isUnusedFolder(settings.dataDir)) await requirePort(settings.port);
   const warnings = await checkGivenServers(settings.given);
   signal.throwIfAborted();
@@ -68,7 +80,13 @@ export async function startStack(settings: Settings, reporter: Reporter, options
   }
 }
 
-async function assemble(settings: Settings, folder: DataFolder, warnings: string[], reporter: Reporter, signal: AbortSignal): Promise<Stack> {
+async function assemble(
+  settings: Settings,
+  folder: DataFolder,
+  warnings: string[],
+  reporter: Reporter,
+  signal: AbortSignal,
+): Promise<Stack> {
   await requirePort(settings.port);
   if (settings.fresh) await folder.empty();
   await removeStackFile(folder.path);
@@ -76,7 +94,12 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   const servers = await startServers(settings, folder, reporter);
   signal.throwIfAborted();
   const webhookSecretKeys = await ensureSecretKeys(folder.path);
-  const runner = createServiceRunner(settings, folder, { ...ports, logLevel: settings.logLevel, webhookSecretKeys, ...servers }, reporter);
+  const runner = createServiceRunner(
+    settings,
+    folder,
+    { ...ports, logLevel: settings.logLevel, webhookSecretKeys, ...servers },
+    reporter,
+  );
   await runner.migrate();
   signal.throwIfAborted();
   const started = services.map(async (unit): Promise<SupervisedUnit> => {
@@ -86,7 +109,10 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   const units: SupervisedUnit[] = [...servers.started, ...(await Promise.all(started))];
   signal.throwIfAborted();
 
-  using credentials = openCredentials({ files: settings.certificates, logger: createLogger({ service: 'local', level: 'silent' }) });
+  using credentials = openCredentials({
+    files: settings.certificates,
+    logger: createLogger({ service: 'local', level: 'silent' }),
+  });
   using admin = createAdminClient(`${host}:${ports.adminPorts.identity}`, { credentials });
   const apiKey = await ensureDemoCrm(admin, folder.path);
   const info = describeStack(ports, servers, apiKey, units);
@@ -94,7 +120,12 @@ async function assemble(settings: Settings, folder: DataFolder, warnings: string
   return { warnings, ...superviseStack(info, units, folder, reporter) };
 }
 
-function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFolder, reporter: Reporter): Omit<Stack, 'warnings'> {
+function superviseStack(
+  info: StackInfo,
+  units: SupervisedUnit[],
+  folder: DataFolder,
+  reporter: Reporter,
+): Omit<Stack, 'warnings'> {
   const supervision = new AbortController();
   const folderLost = new AbortController();
   // Sequentially: processes that restart at the same time must not overwrite each other's draft of the file.
@@ -103,7 +134,9 @@ function superviseStack(info: StackInfo, units: SupervisedUnit[], folder: DataFo
     (written = written.then(async () => {
       if (supervision.signal.aborted || (await folder.isLost())) return;
       // The process is running: this must not look like a failed start.
-      await writeStackFile(folder.path, info).catch((error: Error) => reporter.warn(`stack.json is out of date: ${error.message}`));
+      await writeStackFile(folder.path, info).catch((error: Error) =>
+        reporter.warn(`stack.json is out of date: ${error.message}`),
+      );
     }));
   const watches = units.map(({ unit, running, restart }) =>
     supervise(running, {
@@ -146,10 +179,25 @@ async function release(folder: DataFolder, reporter: Reporter): Promise<void> {
   }
 }
 
-function describeStack({ ports, adminPorts }: Pick<Surroundings, 'ports' | 'adminPorts'>, servers: Servers, apiKey: string, units: SupervisedUnit[]): StackInfo {
+function describeStack(
+  { ports, adminPorts }: Pick<Surroundings, 'ports' | 'adminPorts'>,
+  servers: Servers,
+  apiKey: string,
+  units: SupervisedUnit[],
+): StackInfo {
   const gateway = publicUrl(ports);
   const pidOf = (unit: Unit): number | null => units.find((candidate) => candidate.unit === unit)?.running.pid ?? null;
-  const all: (Service | Server)[] = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'postgres', 'nats', 'inbox'];
+  const all: (Service | Server)[] = [
+    'gateway',
+    'identity',
+    'calendar',
+    'customer',
+    'notification',
+    'webhook',
+    'postgres',
+    'nats',
+    'inbox',
+  ];
   return {
     gateway,
     docs: `${gateway}/docs`,
@@ -159,9 +207,16 @@ function describeStack({ ports, adminPorts }: Pick<Surroundings, 'ports' | 'admi
     databases: servers.databaseUrls,
     crmId: demoCrmId,
     apiKey,
-    services: Object.fromEntries(services.map((service) => [service, `${host}:${ports[service].main}`])) as Record<Service, string>,
-    admin: Object.fromEntries(databaseServices.map((service) => [service, `${host}:${adminPorts[service]}`])) as StackInfo['admin'],
-    operations: Object.fromEntries(services.map((service) => [service, `http://${host}:${ports[service].metrics}`])) as Record<Service, string>,
+    services: Object.fromEntries(services.map((service) => [service, `${host}:${ports[service].main}`])) as Record<
+      Service,
+      string
+    >,
+    admin: Object.fromEntries(
+      databaseServices.map((service) => [service, `${host}:${adminPorts[service]}`]),
+    ) as StackInfo['admin'],
+    operations: Object.fromEntries(
+      services.map((service) => [service, `http://${host}:${ports[service].metrics}`]),
+    ) as Record<Service, string>,
     pids: Object.fromEntries(all.map((unit) => [unit, pidOf(unit)])) as Pids,
   };
 }

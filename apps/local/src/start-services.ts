@@ -1,6 +1,13 @@
 import { join } from 'node:path';
 import type { Child } from '@scheduling/embedded';
-import { databaseServices, migrateService, type Service, type ServiceOptions, startService, type Surroundings } from '@scheduling/stack';
+import {
+  databaseServices,
+  migrateService,
+  type Service,
+  type ServiceOptions,
+  startService,
+  type Surroundings,
+} from '@scheduling/stack';
 import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
@@ -13,7 +20,12 @@ export interface ServiceRunner {
 }
 
 /** Runs the services as in production: one process each, configured only by environment variables. */
-export function createServiceRunner(settings: Settings, folder: DataFolder, around: Surroundings, reporter: Reporter): ServiceRunner {
+export function createServiceRunner(
+  settings: Settings,
+  folder: DataFolder,
+  around: Surroundings,
+  reporter: Reporter,
+): ServiceRunner {
   const optionsOf = (service: Service): ServiceOptions => ({
     service,
     around,
@@ -23,7 +35,11 @@ export function createServiceRunner(settings: Settings, folder: DataFolder, arou
     onSpawn: (pid) => folder.record(service, pid),
   });
   return {
-    migrate: () => reporter.step('schemas', async () => void (await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service)))))),
+    migrate: () =>
+      reporter.step(
+        'schemas',
+        async () => void (await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service))))),
+      ),
     start: (service) => startService(optionsOf(service)),
   };
 }

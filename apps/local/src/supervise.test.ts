@@ -28,7 +28,10 @@ it('restarts a killed process, and reports it', async () => {
   const watch = watchOver(first, start);
   process.kill(first.pid, 'SIGKILL');
   await waitUntil(() => messages.length === 2, { what: 'the restart', timeoutMs: 30_000 });
-  expect(messages).toEqual([`sleeper (process ${first.pid}) ended with SIGKILL; restarting it`, `sleeper is running again (process ${children[1]!.pid})`]);
+  expect(messages).toEqual([
+    `sleeper (process ${first.pid}) ended with SIGKILL; restarting it`,
+    `sleeper is running again (process ${children[1]!.pid})`,
+  ]);
   supervision.abort();
   await watch;
 });
@@ -42,7 +45,10 @@ it('retries if the restart fails', async () => {
     return start();
   });
   process.kill(first.pid, 'SIGTERM');
-  await waitUntil(() => children.length === 2 && messages.length === 3, { what: 'the second attempt', timeoutMs: 30_000 });
+  await waitUntil(() => children.length === 2 && messages.length === 3, {
+    what: 'the second attempt',
+    timeoutMs: 30_000,
+  });
   expect(messages[1]).toBe('sleeper failed to start: not yet');
   supervision.abort();
   await watch;
@@ -71,5 +77,10 @@ async function start(): Promise<Child> {
 }
 
 function watchOver(child: Child, restart: () => Promise<Child>): Promise<void> {
-  return supervise(child, { name: 'sleeper', restart, say: (message) => messages.push(message), signal: supervision.signal });
+  return supervise(child, {
+    name: 'sleeper',
+    restart,
+    say: (message) => messages.push(message),
+    signal: supervision.signal,
+  });
 }

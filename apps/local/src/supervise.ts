@@ -22,7 +22,9 @@ const longestDelayMs = 5_000;
 /** A process that ran this long counts as healthy: its next failure is treated as the first one. */
 const healthyAfterMs = 30_000;
 
-/** Restarts a process whenever it ends: after 200 ms, with the delay doubling up to 5 s. Returns when the signal aborts. */
+/**
+ * Restarts a process whenever it ends: after 200 ms, with the delay doubling up to 5 s. Returns when the signal aborts.
+ */
 export async function supervise(running: Running, { name, restart, say, signal }: Supervision): Promise<void> {
   let current = running;
   let startedAt = performance.now();
@@ -32,7 +34,11 @@ export async function supervise(running: Running, { name, restart, say, signal }
     if (signal.aborted || exit === undefined) return;
     if (performance.now() - startedAt > healthyAfterMs) delayMs = firstDelayMs;
     say(`${name} (process ${current.pid}) ended with ${describeExit(exit)}; restarting it`);
-    for (let replacement: Running | undefined; replacement === undefined; delayMs = Math.min(delayMs * 2, longestDelayMs)) {
+    for (
+      let replacement: Running | undefined;
+      replacement === undefined;
+      delayMs = Math.min(delayMs * 2, longestDelayMs)
+    ) {
       await delay(delayMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       startedAt = performance.now();

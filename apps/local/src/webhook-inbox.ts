@@ -5,12 +5,17 @@ import { listenForInterruption } from './interruption.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { readStackFile } from './stack-file.ts';
 
-createCommand('npm run webhook-inbox --', 'Register a webhook of the demo CRM on the running stack, and print every event that it is sent, until Ctrl-C.').parse();
+createCommand(
+  'npm run webhook-inbox --',
+  'Register a webhook of the demo CRM on the running stack, and print every event that it is sent, until Ctrl-C.',
+).parse();
 
 try {
   const { stop } = listenForInterruption();
   const stack = await readStackFile(dataDirOf(process.env));
-  await using inbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) => console.log(event ? describe(event) : '✘ a call with an invalid signature'));
+  await using inbox = await openWebhookInbox(stack, inboxHostOf(process.env), (event) =>
+    console.log(event ? describe(event) : '✘ a call with an invalid signature'),
+  );
   console.log(`Waiting for events of the CRM "${stack.crmId}" at ${inbox.url}. Ctrl-C deletes the webhook.`);
   await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
 } catch (error) {

@@ -11,9 +11,17 @@ const check = join(repositoryRoot, 'apps/local/check-machine.cjs');
 
 describe('the check before every command', () => {
   it.each([
-    ['linux', '18.20.8', 'Node 20 or newer is needed, this is 18.20.8: install a current one from https://nodejs.org.\n'],
+    [
+      'linux',
+      '18.20.8',
+      'Node 20 or newer is needed, this is 18.20.8: install a current one from https://nodejs.org.\n',
+    ],
     ['darwin', '8.0.0', 'Node 20 or newer is needed, this is 8.0.0: install a current one from https://nodejs.org.\n'],
-    ['win32', '26.10.0', 'Windows is supported through WSL2 only: install it (https://learn.microsoft.com/windows/wsl/install) and run this command in it.\n'],
+    [
+      'win32',
+      '26.10.0',
+      'Windows is supported through WSL2 only: install it (https://learn.microsoft.com/windows/wsl/install) and run this command in it.\n',
+    ],
   ])('fails with one sentence on %s with Node %s', async (platform, version, sentence) => {
     await expect(runCheck(platform, version)).rejects.toMatchObject({ code: 1, stdout: '', stderr: sentence });
   });
@@ -30,7 +38,9 @@ describe('the check before every command', () => {
   });
 
   it('runs before every script of package.json', () => {
-    const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+    const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
     for (const [name, script] of Object.entries(scripts)) {
       expect(script).toBe(`node --require ./apps/local/check-machine.cjs apps/local/bootstrap.mjs ${name}`);
     }

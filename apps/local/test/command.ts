@@ -19,7 +19,12 @@ export interface Command {
 const readyTimeoutMs = 300_000;
 
 /** `root` is the checkout of the repository whose command it is. */
-export function startCommand(dataDir: string, args: string[] = [], environment: NodeJS.ProcessEnv = {}, root = repositoryRoot): Command {
+export function startCommand(
+  dataDir: string,
+  args: string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+  root = repositoryRoot,
+): Command {
   const child = spawn(process.execPath, [join(root, 'apps/local/src/main.ts'), ...args], {
     env: { ...inherited(), SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -33,7 +38,10 @@ export function startCommand(dataDir: string, args: string[] = [], environment: 
     return (code ?? signal) as number | string;
   });
   const ready = async (): Promise<StackInfo> => {
-    await waitUntil(() => hasEnded || output.includes('Ready.'), { what: 'the stack to be ready', timeoutMs: readyTimeoutMs });
+    await waitUntil(() => hasEnded || output.includes('Ready.'), {
+      what: 'the stack to be ready',
+      timeoutMs: readyTimeoutMs,
+    });
     if (hasEnded) throw new Error(`the command ended:\n${output}`);
     return readStackFile(dataDir);
   };
@@ -52,18 +60,28 @@ export interface Ended {
 }
 
 /** Runs a command to completion. */
-export function runCommand(name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'webhook-inbox', environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+export function runCommand(
+  name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'webhook-inbox',
+  environment: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...inherited(), NO_COLOR: '1', ...environment };
-    const child = execFile(process.execPath, [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args], { env }, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
-    });
+    const child = execFile(
+      process.execPath,
+      [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args],
+      { env },
+      (_error, stdout, stderr) => {
+        resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
+      },
+    );
   });
 }
 
 /**
- * The environment of every command of a test: with the cache of compiled code that `npm` sets, without which
- * each process takes twice as long to start. Postgres does not wait for the disk: tests kill processes, but do not crash the machine.
+ * The environment of every command of a test: with the cache of compiled code that `npm` sets, without which each
+ * process takes twice as long to start. Postgres does not wait for the disk: tests kill processes, but do not crash the
+ * machine.
  */
 export function inherited(): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
@@ -72,6 +90,8 @@ export function inherited(): NodeJS.ProcessEnv {
 
 /** The names of a stack's processes that are alive. */
 export async function aliveUnits(info: StackInfo): Promise<string[]> {
-  const units = await Promise.all(Object.entries(info.pids).map(async ([unit, pid]) => (pid !== null && (await processIsAlive(pid)) ? [unit] : [])));
+  const units = await Promise.all(
+    Object.entries(info.pids).map(async ([unit, pid]) => (pid !== null && (await processIsAlive(pid)) ? [unit] : [])),
+  );
   return units.flat();
 }

@@ -6,14 +6,28 @@ import { commandsOf, readBlocks } from './shell-blocks.ts';
 
 /** How a command in the documents may begin; `call` and `scheduling` are functions in the documents. */
 const programs = new Set(
-  'npm npx node cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(' '),
+  'npm npx node cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(
+    ' ',
+  ),
 );
 
 /** Those with commands. */
-const guides = globSync('docs/guides/*.md', { cwd: repositoryRoot }).filter((file) => readFileSync(join(repositoryRoot, file), 'utf8').includes('```sh'));
+const guides = globSync('docs/guides/*.md', { cwd: repositoryRoot }).filter((file) =>
+  readFileSync(join(repositoryRoot, file), 'utf8').includes('```sh'),
+);
 
-it.each(['README.md', 'docs/development.md', 'docs/reliability.md', 'docs/operations.md', 'deploy/README.md', 'deploy/chart/README.md', ...guides])('every shell block of %s can be pasted into bash and zsh', (file) => {
-  const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(({ language }) => language === 'sh');
+it.each([
+  'README.md',
+  'docs/development.md',
+  'docs/reliability.md',
+  'docs/operations.md',
+  'deploy/README.md',
+  'deploy/chart/README.md',
+  ...guides,
+])('every shell block of %s can be pasted into bash and zsh', (file) => {
+  const blocks = readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')).filter(
+    ({ language }) => language === 'sh',
+  );
   expect(blocks).not.toEqual([]);
   expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);
 });
@@ -24,6 +38,8 @@ function findFaults(command: string): string[] {
   return [
     ...(/(^|\s)#/.test(bare) ? [`zsh takes the comment for arguments: ${command}`] : []),
     ...(/…|<\w+>/.test(bare) ? [`the shell takes the placeholder literally: ${command}`] : []),
-    ...(program === '' || programs.has(program) ? [] : [`not a command; an output belongs in a block of its own: ${command}`]),
+    ...(program === '' || programs.has(program)
+      ? []
+      : [`not a command; an output belongs in a block of its own: ${command}`]),
   ];
 }

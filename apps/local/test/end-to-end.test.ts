@@ -45,7 +45,12 @@ beforeAll(async () => {
   certificates = await renewCertificates();
   const output = new PassThrough().resume();
   collector = await startSpanCollector();
-  const environment = { SCHEDULING_PORT: '0', SCHEDULING_DATA: dataDir, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, ...certificates };
+  const environment = {
+    SCHEDULING_PORT: '0',
+    SCHEDULING_DATA: dataDir,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    ...certificates,
+  };
   const settings = readSettings({ fresh: false }, { ...inherited(), ...environment });
   stack = await startStack(settings, createReporter(output as unknown as NodeJS.WriteStream));
 }, 400_000);
@@ -60,7 +65,8 @@ afterAll(async () => {
 /** Puts a certificate for each process where it reads it, all of a new certificate authority. */
 async function renewCertificates(): Promise<typeof certificates> {
   const authority = await createCertificateAuthority();
-  for (const name of [...services, 'admin', 'stranger']) await storeCertificate(join(folder, 'certificates', name), await authority.issue(name), authority);
+  for (const name of [...services, 'admin', 'stranger'])
+    await storeCertificate(join(folder, 'certificates', name), await authority.issue(name), authority);
   const file = (name: string): string => join(folder, 'certificates', '{service}', name);
   return { GRPC_TLS_CERT_FILE: file('tls.crt'), GRPC_TLS_KEY_FILE: file('tls.key'), GRPC_TLS_CA_FILE: file('ca.crt') };
 }
@@ -71,7 +77,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const { steps, mail } = await play('first');
     expect(steps.map(({ status }) => status)).toEqual([201, 201, 201, 201, 200, 201, 200]);
     expect(steps.at(-1)?.answer).toMatchObject([
-      { state: 'ACTIVE', capacity: 1, description: 'Haircut', participations: [{ reference: 'booking-first@demo', state: 'BOOKED', name: 'Grace Hopper' }] },
+      {
+        state: 'ACTIVE',
+        capacity: 1,
+        description: 'Haircut',
+        participations: [{ reference: 'booking-first@demo', state: 'BOOKED', name: 'Grace Hopper' }],
+      },
     ]);
     expect(mail?.to).toMatchObject([{ address: 'grace-first@example.com' }]);
     expect(mail?.text).toContain('See you soon!');
@@ -83,7 +94,9 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     // Each service exports its spans on its own schedule.
     await eventually(() => {
       const booking = traceOf('bookings', 'send mail');
-      expect(booking.map(({ service }) => service)).toEqual(expect.arrayContaining(['gateway', 'identity', 'calendar', 'customer', 'notification']));
+      expect(booking.map(({ service }) => service)).toEqual(
+        expect.arrayContaining(['gateway', 'identity', 'calendar', 'customer', 'notification']),
+      );
       const ids = new Set(booking.map(({ spanId }) => spanId));
       const [root, ...others] = booking.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''));
       expect(others).toEqual([]);
@@ -98,23 +111,38 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'notification: write mail',
         'notification: send mail',
       ]);
-      const statements = booking.filter(({ attributes }) => attributes.some(({ key }) => key === 'db.query.summary')).map((span) => pathTo(span, booking).slice(-2));
-      expect(statements).toContainEqual(['calendar: scheduling.calendar.v1.BookingService/BookSlot', 'calendar: SELECT call_once']);
+      const statements = booking
+        .filter(({ attributes }) => attributes.some(({ key }) => key === 'db.query.summary'))
+        .map((span) => pathTo(span, booking).slice(-2));
+      expect(statements).toContainEqual([
+        'calendar: scheduling.calendar.v1.BookingService/BookSlot',
+        'calendar: SELECT call_once',
+      ]);
       expect(statements).toContainEqual(['notification: write mail', 'notification: SELECT store_written_mail']);
     });
     // Names, addresses, references and texts of the requests.
-    expect(JSON.stringify(collector.spans)).not.toMatch(/grace|hopper|lovelace|traced|salon|marienplatz|haircut|see you|@|%40/i);
+    expect(JSON.stringify(collector.spans)).not.toMatch(
+      /grace|hopper|lovelace|traced|salon|marienplatz|haircut|see you|@|%40/i,
+    );
   });
 
   it('records nothing of a booking that its gateway does not sample, in no service', async () => {
-    await using gateway = await startGateway({ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' });
+    await using gateway = await startGateway({
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0',
+    });
     const earlier = new Set(collector.spans.map(({ traceId }) => traceId));
     expect(await playDemo({ ...stack.info, gateway: gateway.url }, 'unrecorded', () => undefined)).toBeDefined();
     expect((await play('recorded')).mail).toBeDefined();
     // Whatever a service recorded of the first one arrives no later than the end of the second one.
     await eventually(() => {
       expect(traceOf('bookings', 'send mail', earlier)).not.toEqual([]);
-      const later = [...Map.groupBy(collector.spans.filter(({ traceId }) => !earlier.has(traceId)), ({ traceId }) => traceId).values()];
+      const later = [
+        ...Map.groupBy(
+          collector.spans.filter(({ traceId }) => !earlier.has(traceId)),
+          ({ traceId }) => traceId,
+        ).values(),
+      ];
       expect(later.filter((spans) => !spans.some(({ service }) => service === 'gateway'))).toEqual([]);
       expect(later.filter((spans) => spans.some(({ name }) => name.endsWith('/bookings')))).toHaveLength(1);
     });
@@ -161,26 +189,35 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const script = commands.filter((command) => !command.startsWith('npm ')).join('\n');
     const here = script.replace('http://127.0.0.1:8080', stack.info.gateway).replace('.data', dataDir);
     const shown = blocks.filter(({ language }) => language !== 'sh').map(({ text }) => text);
-    expect((await run('sh', ['-c', here])).stdout).toMatch(new RegExp(`^${RegExp.escape(shown.join('')).replaceAll('…', '.*')}$`));
+    expect((await run('sh', ['-c', here])).stdout).toMatch(
+      new RegExp(`^${RegExp.escape(shown.join('')).replaceAll('…', '.*')}$`),
+    );
   });
 
   it('books again after services were killed', async () => {
     const { pids } = stack.info;
     const killed = { calendar: pids.calendar, notification: pids.notification };
     for (const pid of Object.values(killed)) process.kill(pid!, 'SIGKILL');
-    await waitUntil(() => stack.info.pids.calendar !== killed.calendar && stack.info.pids.notification !== killed.notification, {
-      what: 'the services to be back',
-      timeoutMs: 30_000,
-    });
+    await waitUntil(
+      () => stack.info.pids.calendar !== killed.calendar && stack.info.pids.notification !== killed.notification,
+      {
+        what: 'the services to be back',
+        timeoutMs: 30_000,
+      },
+    );
     const { mail } = await play('second');
     expect(mail?.to).toMatchObject([{ address: 'grace-second@example.com' }]);
   });
 
   it('can be managed with the admin command', async () => {
-    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toBe('✔ Created CRM acme. Create its first key: npm run admin -- key create acme\n');
+    expect(await admin('crm', 'create', 'acme', '--name', 'Acme', '--language', 'en', '--rate-limit', '100')).toBe(
+      '✔ Created CRM acme. Create its first key: npm run admin -- key create acme\n',
+    );
     await expect(admin('crm', 'create', 'NO', '--language', 'x')).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^The CRM is not valid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/) as string,
+      stderr: expect.stringMatching(
+        /^The CRM is not valid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/,
+      ) as string,
     });
     expect(await admin('crm', 'list')).toMatch(/acme +Acme +en +Europe\/Berlin[^]*demo +Demo/);
     const key = (await admin('key', 'create', 'acme', '--expires', '90d')).trim();
@@ -211,25 +248,36 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const { mail } = await play('erased');
     expect(mail).toBeDefined();
     const url = `${stack.info.gateway}/crms/demo/provider/salon-erased%40demo/customers/grace-erased%40demo?ignoreFutureAppointments`;
-    expect((await fetch(url, { method: 'DELETE', headers: { 'X-SERVICE-CLIENT-ID': stack.info.apiKey } })).status).toBe(204);
+    expect((await fetch(url, { method: 'DELETE', headers: { 'X-SERVICE-CLIENT-ID': stack.info.apiKey } })).status).toBe(
+      204,
+    );
     await eventually(async () => expect(await admin('erasures')).toMatch(/^demo .* complete +-$/m));
   });
 
   it('needs no RPC that a service refuses to another one', async () => {
     for (const service of services) {
       const metrics = await (await fetch(`${stack.info.operations[service]}/metrics`)).text();
-      expect(sumSamples(metrics, 'rpc_client_duration_seconds_count', { rpc_status: 'PERMISSION_DENIED' }) ?? 0, service).toBe(0);
+      expect(
+        sumSamples(metrics, 'rpc_client_duration_seconds_count', { rpc_status: 'PERMISSION_DENIED' }) ?? 0,
+        service,
+      ).toBe(0);
     }
   });
 
   it('serves operators, and refuses services what is not for them', async () => {
-    const adminAs = (name: Service | 'admin') => clients.use(createAdminClient(stack.info.admin.identity, { credentials: credentialsOf(name) }));
+    const adminAs = (name: Service | 'admin') =>
+      clients.use(createAdminClient(stack.info.admin.identity, { credentials: credentialsOf(name) }));
     const removalsAs = (name: Service) =>
-      clients.use(createClient(CustomerRemovalServiceService, 'calendar', stack.info.services.calendar, { credentials: credentialsOf(name) }));
+      clients.use(
+        createClient(CustomerRemovalServiceService, 'calendar', stack.info.services.calendar, {
+          credentials: credentialsOf(name),
+        }),
+      );
     const removal = { crmId: 'demo', customerId: randomUUID(), ignoreFutureAppointments: true };
     const refused = { category: 'forbidden', code: 'caller.forbidden' };
     expect((await adminAs('admin').listCrms({})).crms).toContainEqual(expect.objectContaining({ crmId: 'demo' }));
-    for (const service of services) await expect(adminAs(service).createKey({ crmId: 'demo' }), service).rejects.toMatchObject(refused);
+    for (const service of services)
+      await expect(adminAs(service).createKey({ crmId: 'demo' }), service).rejects.toMatchObject(refused);
     expect(await removalsAs('customer').removeCustomer(removal)).toEqual({ removed: [] });
     await expect(removalsAs('gateway').removeCustomer(removal)).rejects.toMatchObject(refused);
   });
@@ -238,8 +286,21 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     const common = ['AuditService', 'DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
       identity: methodsOf('IdentityService'),
-      calendar: methodsOf('TimeslotService', 'AppointmentService', 'ParticipationService', 'BookingService', 'SandboxClockService', 'ReferenceService', 'CustomerRemovalService', 'CustomerCopyService'),
-      customer: [...methodsOf('CustomerService'), 'ErasureService/GetErasureAddress', 'ErasureService/GetErasureNotice'],
+      calendar: methodsOf(
+        'TimeslotService',
+        'AppointmentService',
+        'ParticipationService',
+        'BookingService',
+        'SandboxClockService',
+        'ReferenceService',
+        'CustomerRemovalService',
+        'CustomerCopyService',
+      ),
+      customer: [
+        ...methodsOf('CustomerService'),
+        'ErasureService/GetErasureAddress',
+        'ErasureService/GetErasureNotice',
+      ],
       notification: methodsOf('ParticipationMailService', 'SandboxMailService'),
       webhook: methodsOf('EventService', 'WebhookService'),
     };
@@ -252,15 +313,22 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     };
     const credentials = credentialsOf('stranger');
     for (const service of databaseServices) {
-      expect(await findRefusals(service, stack.info.services[service], { credentials }), service).toEqual(forServices[service]);
-      expect(await findRefusals(service, stack.info.admin[service], { credentials }), service).toEqual(forOperators[service]);
+      expect(await findRefusals(service, stack.info.services[service], { credentials }), service).toEqual(
+        forServices[service],
+      );
+      expect(await findRefusals(service, stack.info.admin[service], { credentials }), service).toEqual(
+        forOperators[service],
+      );
     }
   });
 
   it('rejects clients without a certificate', async () => {
     using client = createAdminClient(stack.info.admin.identity);
     await expect(client.listCrms({})).rejects.toMatchObject({ code: 'service.unavailable' });
-    expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({ code: 1, output: expect.stringMatching(/does not answer/) as string });
+    expect(await runAdmin({ SCHEDULING_DATA: dataDir }, 'crm', 'list')).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/does not answer/) as string,
+    });
   });
 
   it('keeps working when all certificates are replaced by those of another authority', async () => {
@@ -276,7 +344,9 @@ describe('the whole stack', { timeout: 120_000 }, () => {
 
 /** The certificate of this name. */
 function credentialsOf(name: Service | 'admin' | 'stranger'): RpcCredentials {
-  const [certificate = '', key = '', authorities = ''] = ['tls.crt', 'tls.key', 'ca.crt'].map((file) => join(folder, 'certificates', name, file));
+  const [certificate = '', key = '', authorities = ''] = ['tls.crt', 'tls.key', 'ca.crt'].map((file) =>
+    join(folder, 'certificates', name, file),
+  );
   return clients.use(openCredentials({ files: { certificate, key, authorities }, logger: testLogger('end-to-end') }));
 }
 
@@ -304,9 +374,18 @@ function pathTo(span: CollectedSpan, trace: CollectedSpan[]): string[] {
 async function startGateway(settings: Record<string, string>): Promise<{ url: string } & AsyncDisposable> {
   const httpPort = await freePort();
   const url = `http://127.0.0.1:${httpPort}`;
-  const addresses = Object.fromEntries(databaseServices.map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name]]));
-  const certificate = Object.fromEntries(Object.entries(certificates).map(([name, file]) => [name, file.replace('{service}', 'gateway')]));
-  const given = { HTTP_PORT: String(httpPort), PUBLIC_URL: url, NATS_URL: stack.info.nats, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  const addresses = Object.fromEntries(
+    databaseServices.map((name) => [`${name.toUpperCase()}_ADDRESS`, stack.info.services[name]]),
+  );
+  const certificate = Object.fromEntries(
+    Object.entries(certificates).map(([name, file]) => [name, file.replace('{service}', 'gateway')]),
+  );
+  const given = {
+    HTTP_PORT: String(httpPort),
+    PUBLIC_URL: url,
+    NATS_URL: stack.info.nats,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+  };
   return { url, ...(await startAppProcess('gateway', { ...given, ...addresses, ...certificate, ...settings })) };
 }
 
@@ -318,5 +397,6 @@ async function play(name: string) {
 
 async function admin(...args: string[]): Promise<string> {
   const environment = { ...inherited(), SCHEDULING_DATA: dataDir, NO_COLOR: '1', ...certificates };
-  return (await run(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env: environment })).stdout;
+  return (await run(process.execPath, [join(repositoryRoot, 'apps/local/src/admin.ts'), ...args], { env: environment }))
+    .stdout;
 }

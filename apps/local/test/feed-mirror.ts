@@ -4,10 +4,23 @@ type Data = WebhookEvent['data'];
 
 /** What a mirror needs of an event of the feed (interface 6.1). */
 export type MirroredEvent = Pick<WebhookEvent, 'id' | 'type'> & {
-  data: Pick<Data, 'id' | 'state' | 'previousState' | 'version' | 'appointmentId' | 'previousAppointmentId' | 'capacity' | 'ignoreCapacity'>;
+  data: Pick<
+    Data,
+    | 'id'
+    | 'state'
+    | 'previousState'
+    | 'version'
+    | 'appointmentId'
+    | 'previousAppointmentId'
+    | 'capacity'
+    | 'ignoreCapacity'
+  >;
 };
 
-/** What somebody who knows nothing but the events of a CRM knows about its calendar. Things are known by the ids of the events. */
+/**
+ * What somebody who knows nothing but the events of a CRM knows about its calendar. Things are known by the ids of the
+ * events.
+ */
 export interface Mirror {
   appointments: Map<string, MirroredAppointment>;
   /** The last one of everything that has had an event, also of what no longer exists. */
@@ -29,7 +42,9 @@ export function createMirror(): Mirror {
   return { appointments: new Map(), versions: new Map() };
 }
 
-/** Applies the next event. Returns what in it contradicts the events before it: nothing, if the feed keeps its promises. */
+/**
+ * Applies the next event. Returns what in it contradicts the events before it: nothing, if the feed keeps its promises.
+ */
 export function applyEvent(mirror: Mirror, event: MirroredEvent): string[] {
   const contradictions = [...applyVersion(mirror, event), ...applyContent(mirror, event)];
   return contradictions.map((text) => `${event.type} (${event.id}) of ${event.data.id}: ${text}`);
@@ -49,7 +64,10 @@ function applyContent(mirror: Mirror, event: MirroredEvent): string[] {
   return [];
 }
 
-function applyToAppointment({ appointments }: Mirror, { id, state, previousState, capacity }: MirroredEvent['data']): string[] {
+function applyToAppointment(
+  { appointments }: Mirror,
+  { id, state, previousState, capacity }: MirroredEvent['data'],
+): string[] {
   const present = appointments.get(id);
   const contradictions = compareStates(present?.state, previousState);
   if (state === null) {
@@ -66,7 +84,8 @@ function applyToParticipation({ appointments }: Mirror, { type, data }: Mirrored
   const { id, state, previousState, appointmentId, previousAppointmentId } = data;
   const sourceId = type === 'participation.moved' ? previousAppointmentId : appointmentId;
   const [source, place] = [appointments.get(sourceId ?? ''), appointments.get(appointmentId ?? '')];
-  if (source === undefined || place === undefined) return [`there is no appointment ${source === undefined ? sourceId : appointmentId}`];
+  if (source === undefined || place === undefined)
+    return [`there is no appointment ${source === undefined ? sourceId : appointmentId}`];
   const present = source.participations.get(id);
   source.participations.delete(id);
   const contradictions = compareStates(present?.state, previousState);
@@ -76,7 +95,10 @@ function applyToParticipation({ appointments }: Mirror, { type, data }: Mirrored
   const isGivenSeat = takesSeat(state) && (place !== source || !takesSeat(present?.state));
   const taken = countTaken(place);
   if (!isGivenSeat || ignoreCapacity || taken <= place.capacity) return contradictions;
-  return [...contradictions, `takes a seat of ${appointmentId}, of which ${taken} are taken then, although its capacity is ${place.capacity}`];
+  return [
+    ...contradictions,
+    `takes a seat of ${appointmentId}, of which ${taken} are taken then, although its capacity is ${place.capacity}`,
+  ];
 }
 
 function compareStates(present: string | undefined, previous: string | null): string[] {

@@ -22,26 +22,37 @@ describe('--help', () => {
     ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
     ['webhook-inbox', /^Usage: npm run webhook-inbox -- \[options\]\n\nRegister a webhook of the demo CRM/],
   ] as const)('of %s shows the options and does nothing else', async (name, text) => {
-    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--help')).toEqual({ code: 0, output: expect.stringMatching(text) as string });
+    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--help')).toEqual({
+      code: 0,
+      output: expect.stringMatching(text) as string,
+    });
     expect(await readdir(folder)).toEqual([]);
   });
 
   it('shows the defaults for "crm create" and none for "crm update"', async () => {
-    const help = async (command: string): Promise<string> => (await runAdmin({}, 'crm', command, '--help')).output.replaceAll(/\s+/g, ' ');
-    expect(await help('create')).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ');
+    const help = async (command: string): Promise<string> =>
+      (await runAdmin({}, 'crm', command, '--help')).output.replaceAll(/\s+/g, ' ');
+    expect(await help('create')).toContain(
+      '--rate-limit <requests> requests per minute per key; 0 = unlimited (default: 6000) ',
+    );
     const ofUpdate = await help('update');
     expect(ofUpdate).toContain('--rate-limit <requests> requests per minute per key; 0 = unlimited -');
-    expect(ofUpdate).toContain('--anonymise-after-days <days> days from the end of an appointment until its bookings are anonymised; 0 = no period of its own -');
+    expect(ofUpdate).toContain(
+      '--anonymise-after-days <days> days from the end of an appointment until its bookings are anonymised; 0 = no period of its own -',
+    );
     expect(ofUpdate).not.toContain('default');
   });
 });
 
 describe('an unknown argument', () => {
-  it.each(['main', 'demo', 'mails', 'postman', 'webhook-inbox'] as const)('makes %s exit with code 2 and print its usage', async (name) => {
-    expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
-      code: 2,
-      output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,
-    });
-    expect(await readdir(folder)).toEqual([]);
-  });
+  it.each(['main', 'demo', 'mails', 'postman', 'webhook-inbox'] as const)(
+    'makes %s exit with code 2 and print its usage',
+    async (name) => {
+      expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
+        code: 2,
+        output: expect.stringMatching(/^error: unknown option '--frsh'\n[^]*\nUsage: npm /) as string,
+      });
+      expect(await readdir(folder)).toEqual([]);
+    },
+  );
 });

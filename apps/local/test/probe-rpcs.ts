@@ -13,7 +13,10 @@ const definitions = [calendar, customer, identity, notification, operations, web
 
 /** Every RPC with an empty request, by its short name such as `AdminService/CreateKey`. */
 const probes: Definition = Object.fromEntries(
-  definitions.map((method) => [method.path.split('.').at(-1)!, { ...method, responseStream: false, requestSerialize: () => Buffer.alloc(0) }]),
+  definitions.map((method) => [
+    method.path.split('.').at(-1)!,
+    { ...method, responseStream: false, requestSerialize: () => Buffer.alloc(0) },
+  ]),
 );
 
 /** A client tries a method that does not exist several times. */
@@ -21,13 +24,25 @@ const laneCount = 8;
 
 /** The short names of all methods of these gRPC services. */
 export function methodsOf(...grpcServices: string[]): string[] {
-  return Object.keys(probes).filter((name) => grpcServices.includes(name.split('/')[0]!)).toSorted();
+  return Object.keys(probes)
+    .filter((name) => grpcServices.includes(name.split('/')[0]!))
+    .toSorted();
 }
 
-/** Calls every RPC there is, and returns those that exist at this address but refuse this caller. Fails if one of them serves it. */
+/**
+ * Calls every RPC there is, and returns those that exist at this address but refuse this caller. Fails if one of them
+ * serves it.
+ */
 export async function findRefusals(service: string, address: string, options: ClientOptions): Promise<string[]> {
   const names = Object.keys(probes);
-  const lanes = Array.from({ length: laneCount }, (_, lane) => probe(names.filter((_name, index) => index % laneCount === lane), service, address, options));
+  const lanes = Array.from({ length: laneCount }, (_, lane) =>
+    probe(
+      names.filter((_name, index) => index % laneCount === lane),
+      service,
+      address,
+      options,
+    ),
+  );
   return (await Promise.all(lanes)).flat().toSorted();
 }
 

@@ -6,7 +6,10 @@ export interface Block {
 }
 
 export function readBlocks(markdown: string): Block[] {
-  return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({
+    language,
+    text,
+  }));
 }
 
 /** The commands of a block: its lines, with continued lines joined. */

@@ -61,9 +61,15 @@ describe('npm start', { timeout: 600_000 }, () => {
   it('restarts every killed service, on the same address, and updates stack.json', async () => {
     for (const service of services) {
       process.kill(one.pids[service]!, 'SIGKILL');
-      const pid = await waitUntil(() => pidOf('first', service, one.pids[service]), { what: `${service} to be back`, timeoutMs: 60_000 });
+      const pid = await waitUntil(() => pidOf('first', service, one.pids[service]), {
+        what: `${service} to be back`,
+        timeoutMs: 60_000,
+      });
       expect(first.output()).toContain(`${service} (process ${one.pids[service]}) ended with SIGKILL; restarting it`);
-      await waitUntil(() => first.output().includes(`${service} is running again (process ${pid})`), { what: 'the message', timeoutMs: 60_000 });
+      await waitUntil(() => first.output().includes(`${service} is running again (process ${pid})`), {
+        what: 'the message',
+        timeoutMs: 60_000,
+      });
     }
     const after = await readStackFile(join(folder, 'first'));
     expect({ ...after, pids: {} }).toEqual({ ...one, pids: {} });
@@ -75,7 +81,9 @@ describe('npm start', { timeout: 600_000 }, () => {
   it('rejects a folder that another stack uses', async () => {
     const other = start('first');
     expect(await other.ended).toBe(1);
-    expect(other.output()).toMatch(/^\S+first is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/);
+    expect(other.output()).toMatch(
+      /^\S+first is in use by another stack \(process \d+\): stop it, or set SCHEDULING_DATA and SCHEDULING_PORT for a second one.\n$/,
+    );
   });
 
   it('leaves nothing behind within 10 s of SIGTERM', async () => {
@@ -100,15 +108,21 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect((await aliveUnits(three)).toSorted()).toEqual([...services, 'postgres'].toSorted());
     expect(three.apiKey).toBe(one.apiKey);
     const banner = next.output().slice(next.output().indexOf('Ready.'));
-    expect(banner).toMatch(/! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/);
-    expect(banner).toMatch(/! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/);
+    expect(banner).toMatch(
+      /! NATS_URL: 127\.0\.0\.1:1 cannot be used \(.+\): events are stored and delivered once it works\.\n/,
+    );
+    expect(banner).toMatch(
+      /! SMTP_URL: 127\.0\.0\.1:1 cannot be used \(.+\): mails are stored and sent once it works\.\n/,
+    );
   });
 
   it('ends when its folder is removed', async () => {
     // There is no data left to restart from, and nothing may be left behind.
     await rm(join(folder, 'first'), { recursive: true, maxRetries: 5 });
     expect(await next.ended).toBe(1);
-    expect(next.output()).toMatch(/\n\S+first was removed or replaced while the stack was running, so everything was stopped\.\n$/);
+    expect(next.output()).toMatch(
+      /\n\S+first was removed or replaced while the stack was running, so everything was stopped\.\n$/,
+    );
     expect(await aliveUnits(three)).toEqual([]);
   });
 
@@ -121,7 +135,10 @@ describe('npm start', { timeout: 600_000 }, () => {
     expect(taken.output()).toBe(`port ${port} is taken by another program; stop it or set SCHEDULING_PORT\n`);
     program.close();
 
-    const given = { DATABASE_URL_CALENDAR: 'postgres://user:geheim@127.0.0.1:1/calendar', DATABASE_URL_CUSTOMER: 'postgres://127.0.0.1:1/customer' };
+    const given = {
+      DATABASE_URL_CALENDAR: 'postgres://user:geheim@127.0.0.1:1/calendar',
+      DATABASE_URL_CUSTOMER: 'postgres://127.0.0.1:1/customer',
+    };
     const unreachable = start('unreachable', [], given);
     expect(await unreachable.ended).toBe(1);
     expect(unreachable.output()).toMatch(

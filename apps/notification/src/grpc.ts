@@ -1,4 +1,12 @@
-import { type Mail, MailServiceService, MailState, type ParticipationMail as ParticipationMailMessage, ParticipationMailServiceService, type SandboxMail as SandboxMailMessage, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
+import {
+  type Mail,
+  MailServiceService,
+  MailState,
+  type ParticipationMail as ParticipationMailMessage,
+  ParticipationMailServiceService,
+  type SandboxMail as SandboxMailMessage,
+  SandboxMailServiceService,
+} from '@scheduling/contracts/notification/v1';
 import { DomainError } from '@scheduling/errors';
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
@@ -14,7 +22,9 @@ import { listSandboxMails, type SandboxMail } from './sandbox/list-sandbox-mails
 /** Maps protobuf messages to the use cases and back. */
 export function hostParticipationMailService(dependencies: NotificationDependencies): HostedService {
   return hostService(ParticipationMailServiceService, callers.ParticipationMailService, {
-    listParticipationMails: async (request) => ({ mails: (await listParticipationMails(dependencies, request)).map(toParticipationMailMessage) }),
+    listParticipationMails: async (request) => ({
+      mails: (await listParticipationMails(dependencies, request)).map(toParticipationMailMessage),
+    }),
     resendMail: async (request) => ({ mail: toParticipationMailMessage(await resendMail(dependencies, request)) }),
   });
 }

@@ -26,15 +26,29 @@ export interface Overrides {
   maxAttempts?: number;
 }
 
-/** Assembles the service, for the process as well as the tests. Without SMTP, mails stay pending and the service keeps running. */
-export function createNotificationService(config: Config, logger: Logger, overrides: Overrides = {}): Promise<RunningService> {
+/**
+ * Assembles the service, for the process as well as the tests. Without SMTP, mails stay pending and the service keeps
+ * running.
+ */
+export function createNotificationService(
+  config: Config,
+  logger: Logger,
+  overrides: Overrides = {},
+): Promise<RunningService> {
   return createService<NotificationSchema>({
     name: 'notification',
     settings: config,
     migrations: migrationSets,
     logger,
     compose: ({ database, metrics, connect, use }) => {
-      const { senderAddress, publicUrl, smtpUrl, sandboxSmtpUrl, smtpConnections: connections, mailQuotas: quotas } = config;
+      const {
+        senderAddress,
+        publicUrl,
+        smtpUrl,
+        sandboxSmtpUrl,
+        smtpConnections: connections,
+        mailQuotas: quotas,
+      } = config;
       const identity = connect(IdentityServiceService, 'identity', config.identityAddress);
       const dependencies: NotificationDependencies = {
         database,

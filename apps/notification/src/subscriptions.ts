@@ -1,4 +1,8 @@
-import type { CustomerErasureRequested, EmailVerificationRequested, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import type {
+  CustomerErasureRequested,
+  EmailVerificationRequested,
+  ParticipationChanged,
+} from '@scheduling/contracts/events/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
@@ -19,21 +23,47 @@ import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
   return [
     subscription(events.participationChanged, (change, { eventId }) => mailAboutChange(change, eventId)),
-    subscription(events.emailVerificationRequested, (request, { eventId }) => mailForVerification(dependencies, request, eventId)),
+    subscription(events.emailVerificationRequested, (request, { eventId }) =>
+      mailForVerification(dependencies, request, eventId),
+    ),
     subscription(events.userDeleted, async (user) => (tx) => eraseUser(tx, user)),
     subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
   ];
 }
 
-/** The mail is written later (write-mails.ts), in a turn of its CRM. So the events of one CRM hardly delay those of others. */
-async function mailAboutChange(change: ParticipationChanged, eventId: string): Promise<Effect<NotificationSchema> | undefined> {
-  const { crmId, participationId, version, customerId, providerId, actor, previousMailEventId: previousEventId } = change;
+/**
+ * The mail is written later (write-mails.ts), in a turn of its CRM. So the events of one CRM hardly delay those of
+ * others.
+ */
+async function mailAboutChange(
+  change: ParticipationChanged,
+  eventId: string,
+): Promise<Effect<NotificationSchema> | undefined> {
+  const {
+    crmId,
+    participationId,
+    version,
+    customerId,
+    providerId,
+    actor,
+    previousMailEventId: previousEventId,
+  } = change;
   // A calendar of the previous version publishes silent changes here, too.
   if (!change.notify) return undefined;
   const mail = mailOfChange(change);
   // An effect all the same, because the next mail waits until this event has been processed.
   if (mail === undefined) return async () => undefined;
-  return storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId, providerId: providerId || undefined, actor, previousEventId });
+  return storeUnwrittenMail({
+    crmId,
+    eventId,
+    participationId,
+    version,
+    mail,
+    customerId,
+    providerId: providerId || undefined,
+    actor,
+    previousEventId,
+  });
 }
 
 /** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */
@@ -43,25 +73,46 @@ async function mailForVerification(
   eventId: string,
 ): Promise<Effect<NotificationSchema> | undefined> {
   if (await isStored(dependencies.database, crmId, eventId)) return undefined;
-  const verification = await undefinedIfNotFound(dependencies.identity.issueVerificationToken({ crmId, verificationId }));
+  const verification = await undefinedIfNotFound(
+    dependencies.identity.issueVerificationToken({ crmId, verificationId }),
+  );
   if (verification === undefined) return undefined;
   const { crm } = await dependencies.identity.getCrm({ crmId });
   const content = composeVerificationMail({ verification, crm: crm!, ...dependencies });
   const { user, expiresAt } = verification;
-  const intent = { crmId, eventId, aboutId: verificationId, version: 0, template: 'email-verification' as const, userId: user!.id, expiresAt, content, sandbox: crm!.sandbox };
+  const intent = {
+    crmId,
+    eventId,
+    aboutId: verificationId,
+    version: 0,
+    template: 'email-verification' as const,
+    userId: user!.id,
+    expiresAt,
+    content,
+    sandbox: crm!.sandbox,
+  };
   return (tx) => storeMail(tx, intent);
 }
 
 /** The person's mails are erased before the last ones are composed: the customer service may be down. */
-async function eraseCustomer(dependencies: NotificationDependencies, request: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
+async function eraseCustomer(
+  dependencies: NotificationDependencies,
+  request: CustomerErasureRequested,
+): Promise<Effect<NotificationSchema>> {
   if (request.byAddress) return eraseAddress(dependencies, request);
   await eraseMails(dependencies.database, request);
   const lastMails = request.notify ? await composeLastMails(dependencies, request) : [];
   return (tx) => concludeErasure(tx, request, lastMails);
 }
 
-/** Everybody who is known with the address is erased separately. The address is no longer known once the erasure is complete. */
-async function eraseAddress(dependencies: NotificationDependencies, { crmId, erasureId }: CustomerErasureRequested): Promise<Effect<NotificationSchema>> {
+/**
+ * Everybody who is known with the address is erased separately. The address is no longer known once the erasure is
+ * complete.
+ */
+async function eraseAddress(
+  dependencies: NotificationDependencies,
+  { crmId, erasureId }: CustomerErasureRequested,
+): Promise<Effect<NotificationSchema>> {
   const answer = await undefinedIfNotFound(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
   return async (tx) => {
     if (answer) await eraseMailsTo(tx, crmId, answer.email);
@@ -79,11 +130,18 @@ async function composeLastMails(
   const { removed: participations, ...notice } = answer;
   const { database, findSenders, senderAddress } = dependencies;
   const { provider, crm } = await findSenders(crmId, notice.providerId);
-  const organizers = await findOrganizers(database, crmId, participations.map(({ participationId }) => participationId));
+  const organizers = await findOrganizers(
+    database,
+    crmId,
+    participations.map(({ participationId }) => participationId),
+  );
   const shared = { notice, provider, crm, senderAddress, writtenAt: new Date() };
   return participations.map((removed) => {
     const { participationId, version } = removed;
-    const organizer = organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: notice.email, known: organizers.get(participationId) });
+    const organizer = organizerOf(provider, senderOf(crm, senderAddress), {
+      attendeeAddress: notice.email,
+      known: organizers.get(participationId),
+    });
     return {
       crmId,
       eventId: erasureId,

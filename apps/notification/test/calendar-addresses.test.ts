@@ -18,19 +18,52 @@ const owned = { crmId, providerReference };
 async function book(email?: string): Promise<{ reference: string; email: string }> {
   const reference = `b${(bookings += 1)}`;
   const booking = { reference, email: email ?? `${reference}@example.com` };
-  await stack.customers.createCustomer({ ...owned, customerReference: reference, userName: 'Ann', email: booking.email, language: 'en' });
+  await stack.customers.createCustomer({
+    ...owned,
+    customerReference: reference,
+    userName: 'Ann',
+    email: booking.email,
+    language: 'en',
+  });
   const time = { start: '2030-07-01T10:00', end: '2030-07-01T11:00', capacity: 5, acceptBookings: true };
-  await stack.appointments.createAppointment({ ...owned, ...time, reference, resourceReference: 'room', productReference: 'yoga', participations: [] });
+  await stack.appointments.createAppointment({
+    ...owned,
+    ...time,
+    reference,
+    resourceReference: 'room',
+    productReference: 'yoga',
+    participations: [],
+  });
   const flags = { ignoreCapacity: false, onDuplicateRaise: false, sendMails: true };
-  await stack.participations.createParticipation({ ...owned, ...flags, reference, appointmentReference: reference, customerReference: reference, state: ParticipationState.BOOKED });
+  await stack.participations.createParticipation({
+    ...owned,
+    ...flags,
+    reference,
+    appointmentReference: reference,
+    customerReference: reference,
+    state: ParticipationState.BOOKED,
+  });
   return booking;
 }
 
 const setProvider = (email: string) => stack.identity.updateProvider({ crmId, reference: providerReference, email });
 const delay = ({ reference }: { reference: string }) =>
-  stack.appointments.updateAppointment({ ...owned, appointmentReference: reference, start: '2030-07-01T12:00', end: '2030-07-01T13:00', noAddress: false, sendMails: true });
+  stack.appointments.updateAppointment({
+    ...owned,
+    appointmentReference: reference,
+    start: '2030-07-01T12:00',
+    end: '2030-07-01T13:00',
+    noAddress: false,
+    sendMails: true,
+  });
 const cancel = ({ reference }: { reference: string }) =>
-  stack.participations.updateParticipation({ ...owned, participationReference: reference, state: ParticipationState.CANCELED, ignoreCapacity: false, sendMails: true });
+  stack.participations.updateParticipation({
+    ...owned,
+    participationReference: reference,
+    state: ParticipationState.CANCELED,
+    ignoreCapacity: false,
+    sendMails: true,
+  });
 
 /** Resolves with the mails to an address, once there are so many. */
 const arrivals = (recipient: string, count: number): Promise<ReceivedMail[]> =>
@@ -61,7 +94,12 @@ describe('the organizer of an event in a calendar', () => {
   it.each([
     { what: 'the provider changes its address', first: 'desk@yoga.example', organizer: 'desk@yoga.example' },
     { what: 'the provider has no address at first', first: '', organizer: sender },
-    { what: 'the provider has the address of the person at first', first: 'same@example.com', organizer: sender, email: 'same@example.com' },
+    {
+      what: 'the provider has the address of the person at first',
+      first: 'same@example.com',
+      organizer: sender,
+      email: 'same@example.com',
+    },
   ])('is the same in every mail, although $what', async ({ first, organizer, email }) => {
     await setProvider(first);
     const booking = await book(email);
@@ -75,11 +113,18 @@ describe('the organizer of an event in a calendar', () => {
     const mails = await arrivals(booking.email, 3);
     await stack.admin.updateCrm({ crmId, senderAddress: sender });
     const calendars = mails.map(readCalendar);
-    const common = { uid: calendars[0]!.uid, organizer: `mailto:${organizer}`, name: 'Yoga & Co', attendee: `MAILTO:${booking.email}` };
+    const common = {
+      uid: calendars[0]!.uid,
+      organizer: `mailto:${organizer}`,
+      name: 'Yoga & Co',
+      attendee: `MAILTO:${booking.email}`,
+    };
     expect(calendars).toMatchObject(['REQUEST', 'REQUEST', 'CANCEL'].map((method) => ({ ...common, method })));
     const senders = mails.map(({ parsed }) => parsed.from!.value[0]!.address!);
     expect(senders).toEqual([sender, sender, 'other@studio.example']);
-    expect(calendars.map(({ sentBy }) => sentBy)).toEqual(senders.map((address) => (address === organizer ? undefined : `mailto:${address}`)));
+    expect(calendars.map(({ sentBy }) => sentBy)).toEqual(
+      senders.map((address) => (address === organizer ? undefined : `mailto:${address}`)),
+    );
   });
 
   it('is the same in the last mail to a deleted person', async () => {
@@ -87,9 +132,17 @@ describe('the organizer of an event in a calendar', () => {
     const booking = await book();
     await arrivals(booking.email, 1);
     await setProvider('new@yoga.example');
-    await stack.customers.deleteCustomer({ ...owned, customerReference: booking.reference, ignoreFutureAppointments: true });
+    await stack.customers.deleteCustomer({
+      ...owned,
+      customerReference: booking.reference,
+      ignoreFutureAppointments: true,
+    });
     const [, last] = await arrivals(booking.email, 2);
-    expect(readCalendar(last!)).toMatchObject({ method: 'CANCEL', organizer: 'mailto:desk@yoga.example', sentBy: 'mailto:hello@studio.example' });
+    expect(readCalendar(last!)).toMatchObject({
+      method: 'CANCEL',
+      organizer: 'mailto:desk@yoga.example',
+      sentBy: 'mailto:hello@studio.example',
+    });
   });
 
   it('is remembered until 30 days after the end of the appointment, whenever that was moved', async () => {
@@ -97,7 +150,14 @@ describe('the organizer of an event in a calendar', () => {
     const booking = await book();
     await arrivals(booking.email, 1);
     const { id } = await stack.participations.getParticipation({ ...owned, participationReference: booking.reference });
-    const keepUntil = async () => (await stack.database.kysely.selectFrom('eventOrganizer').select('keepUntil').where('participationId', '=', id).executeTakeFirstOrThrow()).keepUntil.toISOString();
+    const keepUntil = async () =>
+      (
+        await stack.database.kysely
+          .selectFrom('eventOrganizer')
+          .select('keepUntil')
+          .where('participationId', '=', id)
+          .executeTakeFirstOrThrow()
+      ).keepUntil.toISOString();
     expect(await keepUntil()).toBe('2030-07-31T09:00:00.000Z');
     await delay(booking);
     await arrivals(booking.email, 2);

@@ -20,7 +20,10 @@ interface Assigned {
   surplus: string[];
 }
 
-/** Recognises the due mails by their references, templates and messages, and the last ones to deleted customers, which have no reference, by recipients and titles. */
+/**
+ * Recognises the due mails by their references, templates and messages, and the last ones to deleted customers, which
+ * have no reference, by recipients and titles.
+ */
 export function assign(due: DueMail[], mails: readonly ReceivedMail[]): Assigned {
   const open = Map.groupBy(due, keyOfDue);
   const known = new Map<string, DueMail>();
@@ -28,21 +31,43 @@ export function assign(due: DueMail[], mails: readonly ReceivedMail[]): Assigned
   const arrivals = mails.flatMap((mail) => {
     const { parsed, arrivedMs } = mail;
     const read = readMail(mail);
-    const key = keyOf(read.template, read.reference ?? `${read.recipient} ${read.title}`, /message-\d+-\d+/.exec(read.text)?.[0]);
+    const key = keyOf(
+      read.template,
+      read.reference ?? `${read.recipient} ${read.title}`,
+      /message-\d+-\d+/.exec(read.text)?.[0],
+    );
     const first = known.get(parsed.messageId!);
     const found = first ?? open.get(key)?.shift();
     if (found === undefined) surplus.push(key);
     else known.set(parsed.messageId!, found);
-    return found === undefined ? [] : [{ ...read, due: found, requestId: parsed.headers.get('x-request-id') as string, arrivedMs, isCopy: first !== undefined }];
+    return found === undefined
+      ? []
+      : [
+          {
+            ...read,
+            due: found,
+            requestId: parsed.headers.get('x-request-id') as string,
+            arrivedMs,
+            isCopy: first !== undefined,
+          },
+        ];
   });
   // What has not been sent by then is erased with its recipient.
-  const missing = [...open].flatMap(([key, mailsLeft]) => mailsLeft.filter(({ customer, template }) => !customer.isDeleted || template === 'removed-by-deletion').map(() => key));
+  const missing = [...open].flatMap(([key, mailsLeft]) =>
+    mailsLeft
+      .filter(({ customer, template }) => !customer.isDeleted || template === 'removed-by-deletion')
+      .map(() => key),
+  );
   return { arrivals, missing, surplus };
 }
 
 function keyOfDue({ participation, customer, template, message, firstFacts }: DueMail): string {
   const title = participation.facts[firstFacts]!.title;
-  return keyOf(template, template === 'removed-by-deletion' ? `${customer.addresses.at(-1)!.email} ${title}` : participation.reference, message?.replace('.', ''));
+  return keyOf(
+    template,
+    template === 'removed-by-deletion' ? `${customer.addresses.at(-1)!.email} ${title}` : participation.reference,
+    message?.replace('.', ''),
+  );
 }
 
 function keyOf(template: string, about: string, message: string | undefined): string {
@@ -54,15 +79,22 @@ export function findUnexplainedCopies(arrivals: Arrival[], unrecorded: ReadonlyS
   return arrivals.filter(({ isCopy, requestId }) => isCopy && !unrecorded.has(requestId)).map(describe);
 }
 
-/** Mails to an address that was replaced before the change, with what was no longer true then, or that do the wrong thing to the calendar. */
+/**
+ * Mails to an address that was replaced before the change, with what was no longer true then, or that do the wrong
+ * thing to the calendar.
+ */
 export function findWrongContents(arrivals: Arrival[]): string[] {
   return arrivals.flatMap((arrival) => {
     const { due, recipient, calendar } = arrival;
     const method = calendar === undefined ? undefined : /^METHOD:(\w+)/m.exec(calendar)?.[1];
     return [
       ...(addressesFor(arrival).includes(recipient) ? [] : [`${describe(arrival)} went to ${recipient}`]),
-      ...(factsFor(arrival).some((facts) => isAbout(arrival, facts)) ? [] : [`${describe(arrival)} says what was not true`]),
-      ...(method === due.calendar ? [] : [`${describe(arrival)} has the calendar ${method} instead of ${due.calendar}`]),
+      ...(factsFor(arrival).some((facts) => isAbout(arrival, facts))
+        ? []
+        : [`${describe(arrival)} says what was not true`]),
+      ...(method === due.calendar
+        ? []
+        : [`${describe(arrival)} has the calendar ${method} instead of ${due.calendar}`]),
     ];
   });
 }
@@ -79,7 +111,9 @@ function factsFor({ due: { participation, firstFacts }, arrivedMs }: Arrival): F
 
 function isAbout({ title, calendar }: Arrival, facts: Facts): boolean {
   if (calendar === undefined) return title === facts.title;
-  return title === facts.title && entryOf(eventOf(calendar).summary, periodOf(calendar)) === entryOf(facts.title, facts);
+  return (
+    title === facts.title && entryOf(eventOf(calendar).summary, periodOf(calendar)) === entryOf(facts.title, facts)
+  );
 }
 
 function entryOf(title: string, { start, end }: { start: Date; end: Date }): string {
@@ -94,7 +128,10 @@ export function findOvertaken(arrivals: Arrival[]): string[] {
   });
 }
 
-/** Lets the calendar of each address receive its mails in the order of their arrival. Returns what it did otherwise than it should, and what of it is wrong in the end. */
+/**
+ * Lets the calendar of each address receive its mails in the order of their arrival. Returns what it did otherwise than
+ * it should, and what of it is wrong in the end.
+ */
 export function findWrongCalendars(arrivals: Arrival[]): string[] {
   const diaries = new Map<string, Diary>();
   const uids = new Map<string, Participation>();
@@ -105,19 +142,36 @@ export function findWrongCalendars(arrivals: Arrival[]): string[] {
     const diary = diaries.get(recipient) ?? new Diary();
     diaries.set(recipient, diary);
     const { uid } = eventOf(calendar);
-    if ((uids.get(uid) ?? due.participation) !== due.participation) wrong.push(`${describe(arrival)} has the event of another booking`);
+    if ((uids.get(uid) ?? due.participation) !== due.participation)
+      wrong.push(`${describe(arrival)} has the event of another booking`);
     uids.set(uid, due.participation);
     const effect = diary.receive(calendar);
-    const expected = effectOf(arrival, arrivals.slice(0, index).filter((before) => before.due.participation === due.participation));
+    const expected = effectOf(
+      arrival,
+      arrivals.slice(0, index).filter((before) => before.due.participation === due.participation),
+    );
     if (effect !== expected) wrong.push(`${describe(arrival)}: ${effect} instead of ${expected}`);
   }
   const byDue = new Map(arrivals.filter(({ isCopy }) => !isCopy).map((arrival) => [arrival.due, arrival]));
-  const expected = new Set(uids.values()).values().flatMap((participation) => entriesOf(participation, byDue)).toArray();
-  const entries = [...diaries].flatMap(([address, diary]) => diary.entries.map(({ uid, title, ...period }) => ({ address, participation: uids.get(uid)!, entry: entryOf(title, period) })));
+  const expected = new Set(uids.values())
+    .values()
+    .flatMap((participation) => entriesOf(participation, byDue))
+    .toArray();
+  const entries = [...diaries].flatMap(([address, diary]) =>
+    diary.entries.map(({ uid, title, ...period }) => ({
+      address,
+      participation: uids.get(uid)!,
+      entry: entryOf(title, period),
+    })),
+  );
   return [
     ...wrong,
-    ...expected.filter((one) => !entries.some((entry) => isExpected(entry, one))).map(({ address, participation }) => `${address} does not have the event of ${participation.reference}`),
-    ...entries.filter((entry) => !expected.some((one) => isExpected(entry, one))).map(({ address, participation, entry }) => `${address} has ${entry} of ${participation.reference}`),
+    ...expected
+      .filter((one) => !entries.some((entry) => isExpected(entry, one)))
+      .map(({ address, participation }) => `${address} does not have the event of ${participation.reference}`),
+    ...entries
+      .filter((entry) => !expected.some((one) => isExpected(entry, one)))
+      .map(({ address, participation, entry }) => `${address} has ${entry} of ${participation.reference}`),
   ];
 }
 
@@ -127,7 +181,8 @@ function effectOf({ recipient, due }: Arrival, before: Arrival[]): Effect {
   const isThere = atAddress.at(-1)?.due.calendar === 'REQUEST';
   if (due.calendar === 'REQUEST') return isThere ? 'replaced' : 'added';
   if (isThere) return 'removed';
-  // Interface 6.3: it was added to the calendar of an address that was replaced, or the mail with it was dropped because the person was deleted.
+  // Interface 6.3: it was added to the calendar of an address that was replaced, or the mail with it was dropped
+  // because the person was deleted.
   const isElsewhere = before.some((arrival) => arrival.due.calendar === 'REQUEST' && arrival.recipient !== recipient);
   const isDropped = due.template === 'removed-by-deletion' && due.calendar === 'CANCEL';
   return isElsewhere || isDropped ? 'removed nothing' : 'removed';
@@ -140,7 +195,10 @@ interface Entry {
   entries: string[];
 }
 
-/** The events of a participation that should be in calendars in the end, by the mails that were due about it, in the order of its changes. */
+/**
+ * The events of a participation that should be in calendars in the end, by the mails that were due about it, in the
+ * order of its changes.
+ */
 function entriesOf(participation: Participation, byDue: Map<DueMail, Arrival>): Entry[] {
   const entries = new Map<string, Entry>();
   for (const due of participation.mails) {
@@ -148,12 +206,20 @@ function entriesOf(participation: Participation, byDue: Map<DueMail, Arrival>): 
     if (arrival === undefined || due.calendar === undefined) continue;
     const address = arrival.recipient;
     if (due.calendar === 'CANCEL') entries.delete(address);
-    else entries.set(address, { address, participation, entries: factsFor(arrival).map((facts) => entryOf(facts.title, facts)) });
+    else
+      entries.set(address, {
+        address,
+        participation,
+        entries: factsFor(arrival).map((facts) => entryOf(facts.title, facts)),
+      });
   }
   return [...entries.values()];
 }
 
-function isExpected(found: { address: string; participation: Participation; entry: string }, { address, participation, entries }: Entry): boolean {
+function isExpected(
+  found: { address: string; participation: Participation; entry: string },
+  { address, participation, entries }: Entry,
+): boolean {
   return found.address === address && found.participation === participation && entries.includes(found.entry);
 }
 

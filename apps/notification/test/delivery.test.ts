@@ -1,5 +1,13 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
-import { createCertificateAuthority, createMigratedDatabase, eventually, longTimeout, startTestSmtp, testLogger, type TestSmtp } from '@scheduling/testing';
+import {
+  createCertificateAuthority,
+  createMigratedDatabase,
+  eventually,
+  longTimeout,
+  startTestSmtp,
+  testLogger,
+  type TestSmtp,
+} from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
@@ -31,11 +39,26 @@ beforeEach(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-const fast: Partial<MailTimings> = { pollMs: 50, firstRetryMs: 50, firstPauseMs: 20, longestPauseMs: 100, uncertainRetryMs: 300 };
+const fast: Partial<MailTimings> = {
+  pollMs: 50,
+  firstRetryMs: 50,
+  firstPauseMs: 20,
+  longestPauseMs: 100,
+  uncertainRetryMs: 300,
+};
 
 const unlimited = { toOneRecipient: 0, inTotal: 0 };
 const deliver = (timings: Partial<MailTimings> = {}, smtpUrl = smtp.url, sandboxSmtpUrl?: string) =>
-  startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections: 10, quotas: unlimited, timings: { ...defaultTimings, ...fast, ...timings }, onOutcome: () => undefined, logger });
+  startMailDelivery({
+    database,
+    smtpUrl,
+    sandboxSmtpUrl,
+    connections: 10,
+    quotas: unlimited,
+    timings: { ...defaultTimings, ...fast, ...timings },
+    onOutcome: () => undefined,
+    logger,
+  });
 
 const contentFor = (address: string): MailContent => ({
   from: { name: 'Studio', address: 'hello@studio.example' },
@@ -54,10 +77,20 @@ interface NewMail {
   sandbox?: boolean;
 }
 
-const storeAll = (addresses: string[], { crmId = 'crm', aboutId, version = 1, sandbox = false }: NewMail = {}): Promise<void> =>
+const storeAll = (
+  addresses: string[],
+  { crmId = 'crm', aboutId, version = 1, sandbox = false }: NewMail = {},
+): Promise<void> =>
   database.transaction(async (tx) => {
     for (const address of addresses) {
-      const intent = { crmId, eventId: randomUUID(), aboutId: aboutId ?? randomUUID(), version, content: contentFor(address), sandbox };
+      const intent = {
+        crmId,
+        eventId: randomUUID(),
+        aboutId: aboutId ?? randomUUID(),
+        version,
+        content: contentFor(address),
+        sandbox,
+      };
       await storeMail(tx, { ...intent, template: 'booking-confirmed' });
     }
   });
@@ -76,12 +109,17 @@ describe('a mail that is rejected', () => {
     ['451 behind the text', 'data', 451],
   ] as const)('arrives once after %s, three times', async (_, at, code) => {
     await using _delivery = deliver();
-    smtp.trouble = (recipient, attempt) => (recipient === `${at}${code}@refused.example` && attempt <= 3 ? { at, code } : undefined);
+    smtp.trouble = (recipient, attempt) =>
+      recipient === `${at}${code}@refused.example` && attempt <= 3 ? { at, code } : undefined;
     await storeAll([`${at}${code}@refused.example`, 'other@example.com']);
     await untilFinished();
     expect(copiesFor(`${at}${code}@refused.example`)).toHaveLength(1);
     expect(copiesFor('other@example.com')).toHaveLength(1);
-    expect((await rows()).map(({ state, attempts }) => ({ state, attempts })).sort((one, other) => one.attempts - other.attempts)).toEqual([
+    expect(
+      (await rows())
+        .map(({ state, attempts }) => ({ state, attempts }))
+        .sort((one, other) => one.attempts - other.attempts),
+    ).toEqual([
       { state: 'sent', attempts: 1 },
       { state: 'sent', attempts: 4 },
     ]);
@@ -91,15 +129,20 @@ describe('a mail that is rejected', () => {
   it.each([
     ['rcpt', 550, 'EENVELOPE RCPT TO 550'],
     ['data', 554, 'EMESSAGE DATA 554'],
-  ] as const)('permanently at %s fails immediately, is reported, and its content is deleted', async (at, code, reason) => {
-    await using _delivery = deliver();
-    smtp.trouble = () => ({ at, code });
-    await storeAll([`gone-${code}@refused.example`]);
-    await untilFinished();
-    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 1, lastError: reason, content: null, recipient: null, lease: null }]);
-    expect(await reportedFailures(database)).toEqual((await rows()).map(({ id }) => id));
-    expect(smtp.mails).toEqual([]);
-  });
+  ] as const)(
+    'permanently at %s fails immediately, is reported, and its content is deleted',
+    async (at, code, reason) => {
+      await using _delivery = deliver();
+      smtp.trouble = () => ({ at, code });
+      await storeAll([`gone-${code}@refused.example`]);
+      await untilFinished();
+      expect(await rows()).toMatchObject([
+        { state: 'failed', attempts: 1, lastError: reason, content: null, recipient: null, lease: null },
+      ]);
+      expect(await reportedFailures(database)).toEqual((await rows()).map(({ id }) => id));
+      expect(smtp.mails).toEqual([]);
+    },
+  );
 });
 
 describe('a mail of a sandbox', () => {
@@ -123,7 +166,9 @@ describe('a mail of a sandbox', () => {
   it('is finished while the mail server is away, and says nothing about it', async () => {
     await using _delivery = deliver({}, 'smtp://127.0.0.1:1');
     await storeAll(['real@example.com']);
-    await eventually(async () => expect(await pending()).toMatchObject([{ lastError: expect.stringContaining('ESOCKET') }]));
+    await eventually(async () =>
+      expect(await pending()).toMatchObject([{ lastError: expect.stringContaining('ESOCKET') }]),
+    );
     await storeAll(addresses(20, 'example.com'), { sandbox: true });
     await eventually(async () => expect(await pending()).toHaveLength(1));
     expect(await rows()).toHaveLength(21);
@@ -135,7 +180,9 @@ describe('a server without TLS', () => {
     await storeAll(['secret@example.com']);
     {
       await using _delivery = deliver({}, `${smtp.url}?requireTLS=true`);
-      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]));
+      await eventually(async () =>
+        expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]),
+      );
     }
     expect(smtp.mails).toEqual([]);
     await using _delivery = deliver();
@@ -149,7 +196,9 @@ describe('a server without TLS', () => {
     await storeAll(['secret@example.com']);
     {
       await using _delivery = deliver({}, elsewhere);
-      await eventually(async () => expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]));
+      await eventually(async () =>
+        expect(await pending()).toMatchObject([{ attempts: 0, lastError: expect.stringContaining('STARTTLS') }]),
+      );
     }
     expect([smtp.logins, smtp.mails]).toEqual([[], []]);
     await using _delivery = deliver({}, `${elsewhere}?requireTLS=false`);
@@ -164,7 +213,10 @@ describe('a server with STARTTLS', () => {
     const authority = await createCertificateAuthority();
     await using encrypted = await startTestSmtp({ certificate: await authority.issue('mail.example') });
     await storeAll(['secret@example.com']);
-    await using _delivery = deliver({}, `${encrypted.url.replace('127.0.0.1', 'user:password@0.0.0.0')}?tls.rejectUnauthorized=false`);
+    await using _delivery = deliver(
+      {},
+      `${encrypted.url.replace('127.0.0.1', 'user:password@0.0.0.0')}?tls.rejectUnauthorized=false`,
+    );
     await untilFinished();
     expect(encrypted.logins).toEqual([{ user: 'user', secure: true }]);
     expect(encrypted.mails).toHaveLength(1);
@@ -184,7 +236,9 @@ describe('a server that hangs', () => {
     await storeAll(addresses(8, 'slow.example'), { crmId: 'slow' });
     await eventually(() => expect(smtp.mails.length).toBe(5));
     await storeAll(addresses(50, 'fast.example'), { crmId: 'fast' });
-    await eventually(() => expect(smtp.mails.filter(({ recipients }) => recipients[0]!.endsWith('@fast.example'))).toHaveLength(50));
+    await eventually(() =>
+      expect(smtp.mails.filter(({ recipients }) => recipients[0]!.endsWith('@fast.example'))).toHaveLength(50),
+    );
     expect((await pending()).filter(({ crmId }) => crmId === 'slow')).toHaveLength(8);
     released.resolve();
     await untilFinished();
@@ -230,7 +284,9 @@ describe('a server that dies after the message text', () => {
     await storeAll(['always@example.com']);
     await untilFinished();
     expect(copiesFor('always@example.com')).toHaveLength(2);
-    expect(await rows()).toMatchObject([{ state: 'failed', attempts: 2, lastError: expect.stringContaining('uncertain twice') }]);
+    expect(await rows()).toMatchObject([
+      { state: 'failed', attempts: 2, lastError: expect.stringContaining('uncertain twice') },
+    ]);
   });
 });
 
@@ -243,11 +299,14 @@ describe('a server that is down under load', () => {
     await eventually(() => expect(smtp.mails.length).toBeGreaterThan(50));
     await smtp.stop();
     await storeAll(addresses(20, 'four.example'), { crmId: 'four' });
-    await eventually(async () => expect((await pending()).some(({ lastError: error }) => error?.includes('ESOCKET'))).toBe(true));
+    await eventually(async () =>
+      expect((await pending()).some(({ lastError: error }) => error?.includes('ESOCKET'))).toBe(true),
+    );
     expect((await rows()).filter(({ state }) => state === 'failed')).toEqual([]);
     await smtp.start();
     await untilFinished();
-    for (const address of [...all, ...addresses(20, 'four.example')]) expect(copiesFor(address).length, address).toBeGreaterThanOrEqual(1);
+    for (const address of [...all, ...addresses(20, 'four.example')])
+      expect(copiesFor(address).length, address).toBeGreaterThanOrEqual(1);
     const uncertain = (await rows()).filter((row) => row.uncertain).length;
     expect(smtp.mails.length).toBeLessThanOrEqual(200 + uncertain);
     expect((await rows()).every(({ state }) => state === 'sent')).toBe(true);
@@ -257,7 +316,10 @@ describe('a server that is down under load', () => {
 describe('turns', () => {
   it('a CRM with a single mail does not wait for one with hundreds', async () => {
     const smallArrived = Promise.withResolvers<void>();
-    smtp.trouble = (recipient) => (recipient.endsWith('@big.example') && smtp.mails.length >= 20 ? { at: 'rcpt', hangUntil: smallArrived.promise } : undefined);
+    smtp.trouble = (recipient) =>
+      recipient.endsWith('@big.example') && smtp.mails.length >= 20
+        ? { at: 'rcpt', hangUntil: smallArrived.promise }
+        : undefined;
     await storeAll(addresses(500, 'big.example'), { crmId: 'big' });
     await using _delivery = deliver();
     await eventually(() => expect(smtp.mails.length).toBeGreaterThanOrEqual(20));
@@ -277,10 +339,15 @@ describe('turns', () => {
   });
 
   it('a CRM that floods a person does not delay the mail of another CRM to the same person', async () => {
-    await storeAll(Array.from({ length: 200 }, () => 'anna@example.com'), { crmId: 'flooding' });
+    await storeAll(
+      Array.from({ length: 200 }, () => 'anna@example.com'),
+      { crmId: 'flooding' },
+    );
     await storeAll(['anna@example.com'], { crmId: 'other', version: 2 });
     await using _delivery = deliver();
-    await eventually(async () => expect((await rows()).find(({ crmId }) => crmId === 'other')).toMatchObject({ state: 'sent' }));
+    await eventually(async () =>
+      expect((await rows()).find(({ crmId }) => crmId === 'other')).toMatchObject({ state: 'sent' }),
+    );
     expect((await pending()).length).toBeGreaterThan(100);
   });
 
@@ -340,12 +407,21 @@ describe('mails that are sent at the same time', () => {
     expect(await Promise.all(mails.map((mail) => record(mail, { outcome: 'sent' })))).toEqual([[], [], []]);
     expect(await pending()).toMatchObject([{ id: lost.id, lease, attempts: 0, recipient: 'lost@example.com' }]);
     const sent = (await rows()).filter(({ state }) => state === 'sent');
-    const finished = { lease: null, held: false, content: null, recipient: null, attempts: 1, lastError: null, finishedAt: expect.any(Date) as Date };
+    const finished = {
+      lease: null,
+      held: false,
+      content: null,
+      recipient: null,
+      attempts: 1,
+      lastError: null,
+      finishedAt: expect.any(Date) as Date,
+    };
     expect(sent).toMatchObject([finished, finished]);
     expect(new Set(sent.map(({ finishedAt }) => finishedAt!.getTime())).size).toBe(1);
     const counted = await database.kysely.selectFrom('recentMail').selectAll().execute();
     expect(new Set(counted.map(({ mailId }) => mailId))).toEqual(new Set(sent.map(({ id }) => id)));
-    for (const { mailId, recipientDigest: digest } of counted) expect(digest).toEqual(recipientDigest(mails.find(({ id }) => id === mailId)!));
+    for (const { mailId, recipientDigest: digest } of counted)
+      expect(digest).toEqual(recipientDigest(mails.find(({ id }) => id === mailId)!));
   });
 
   it('are recorded while the row of one is locked, which is recorded later and sent once', async () => {

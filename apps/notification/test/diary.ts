@@ -19,7 +19,10 @@ interface Entry {
   end: Date;
 }
 
-/** The calendar of a person, kept by RFC 5546: the newest message about an event counts, and only its organizer changes it. */
+/**
+ * The calendar of a person, kept by RFC 5546: the newest message about an event counts, and only its organizer changes
+ * it.
+ */
 export class Diary {
   readonly #known = new Map<string, { sequence: number; organizer: string; entry: Entry | undefined }>();
 
@@ -45,7 +48,10 @@ export const eventOf = (text: string): ICAL.Event => new ICAL.Event(readCalendar
 /** When the event of a calendar file takes place, by the time zone in the file. */
 export function periodOf(text: string): { start: Date; end: Date } {
   const zone = readCalendar(text).getFirstSubcomponent('vtimezone');
-  if (zone) ICAL.TimezoneService.register(new ICAL.Timezone({ component: zone, tzid: String(zone.getFirstPropertyValue('tzid')) }));
+  if (zone)
+    ICAL.TimezoneService.register(
+      new ICAL.Timezone({ component: zone, tzid: String(zone.getFirstPropertyValue('tzid')) }),
+    );
   const { startDate, endDate } = eventOf(text);
   const period = { start: startDate.toJSDate(), end: endDate.toJSDate() };
   ICAL.TimezoneService.reset();

@@ -16,7 +16,9 @@ let stack: TestStack;
 let names = 0;
 
 beforeAll(async () => {
-  stack = await startStack({ timings: { firstRetryMs: 50, pollMs: 50, longestRetryMs: 100, firstPauseMs: 20, longestPauseMs: 50 } });
+  stack = await startStack({
+    timings: { firstRetryMs: 50, pollMs: 50, longestRetryMs: 100, firstPauseMs: 20, longestPauseMs: 50 },
+  });
 }, 180_000);
 beforeEach(() => {
   stack.smtp.trouble = () => undefined;
@@ -32,11 +34,22 @@ interface Person {
 async function createPerson(): Promise<Person> {
   const reference = `person-${(names += 1)}`;
   const email = `${reference}@example.com`;
-  const { customer } = await stack.customers.createCustomer({ crmId, providerReference, customerReference: reference, userName: reference, email, language: 'en' });
+  const { customer } = await stack.customers.createCustomer({
+    crmId,
+    providerReference,
+    customerReference: reference,
+    userName: reference,
+    email,
+    language: 'en',
+  });
   return { reference, email, customerId: customer!.id };
 }
 
-async function book({ reference }: Person, appointmentReference: string, options: { state?: ParticipationState; sendMails?: boolean } = {}): Promise<void> {
+async function book(
+  { reference }: Person,
+  appointmentReference: string,
+  options: { state?: ParticipationState; sendMails?: boolean } = {},
+): Promise<void> {
   await stack.appointments.createAppointment({
     crmId,
     providerReference,
@@ -65,17 +78,33 @@ async function book({ reference }: Person, appointmentReference: string, options
 }
 
 const remove = ({ reference }: Person) =>
-  stack.customers.deleteCustomer({ crmId, providerReference, customerReference: reference, ignoreFutureAppointments: true });
+  stack.customers.deleteCustomer({
+    crmId,
+    providerReference,
+    customerReference: reference,
+    ignoreFutureAppointments: true,
+  });
 
 const request = ({ customerId }: Person, erasureId: string) => {
-  const payload = events.customerErasureRequested.encode({ crmId, customerId, erasureId, notify: false, byAddress: false });
+  const payload = events.customerErasureRequested.encode({
+    crmId,
+    customerId,
+    erasureId,
+    notify: false,
+    byAddress: false,
+  });
   return publishEvent(stack, randomUUID(), events.customerErasureRequested, payload);
 };
 
 const mailsTo = ({ email }: Person) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email));
-const rowsOf = ({ customerId }: Person) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).execute();
+const rowsOf = ({ customerId }: Person) =>
+  stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).execute();
 async function confirmations(): Promise<string[]> {
-  const rows = await stack.database.kysely.selectFrom('outbox').select('payload').where('subject', '=', events.notificationErasureConfirmed.subject).execute();
+  const rows = await stack.database.kysely
+    .selectFrom('outbox')
+    .select('payload')
+    .where('subject', '=', events.notificationErasureConfirmed.subject)
+    .execute();
   return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
 }
 
@@ -83,7 +112,10 @@ async function confirmations(): Promise<string[]> {
 const confirmed = async () => new Set(await confirmations()).size;
 
 async function waitingForLocks(): Promise<number> {
-  const { rows } = await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(stack.database.kysely);
+  const { rows } =
+    await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(
+      stack.database.kysely,
+    );
   return rows.length;
 }
 
@@ -99,7 +131,16 @@ const contentFor = (email: string): MailContent => ({
 
 const storeFor = ({ customerId, email }: Person) =>
   stack.database.transaction((tx) =>
-    storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 1, template: 'booking-confirmed', customerId, content: contentFor(email), sandbox: false }),
+    storeMail(tx, {
+      crmId,
+      eventId: randomUUID(),
+      aboutId: randomUUID(),
+      version: 1,
+      template: 'booking-confirmed',
+      customerId,
+      content: contentFor(email),
+      sandbox: false,
+    }),
   );
 
 describe('a customer who is deleted from future appointments', () => {
@@ -113,16 +154,24 @@ describe('a customer who is deleted from future appointments', () => {
     const before = await confirmed();
     await remove(person);
     await eventually(() => expect(mailsTo(person)).toHaveLength(7));
-    const uidOf = ({ parsed }: ReceivedMail) => parsed.attachments.map(({ content }) => /UID:(\S+)/.exec(content.toString())![1]!)[0];
-    const uids = new Map(mailsTo(person).slice(0, 3).map((mail) => [mail.parsed.subject!.split(': ')[1]!, uidOf(mail)]));
+    const uidOf = ({ parsed }: ReceivedMail) =>
+      parsed.attachments.map(({ content }) => /UID:(\S+)/.exec(content.toString())![1]!)[0];
+    const uids = new Map(
+      mailsTo(person)
+        .slice(0, 3)
+        .map((mail) => [mail.parsed.subject!.split(': ')[1]!, uidOf(mail)]),
+    );
     const last = mailsTo(person).slice(3);
-    expect(new Set(last.map(({ parsed }) => parsed.subject))).toEqual(new Set(['asked', 'first', 'second', 'silent'].map((name) => `Your data was deleted: ${name}`)));
+    expect(new Set(last.map(({ parsed }) => parsed.subject))).toEqual(
+      new Set(['asked', 'first', 'second', 'silent'].map((name) => `Your data was deleted: ${name}`)),
+    );
     for (const mail of last) {
       const name = mail.parsed.subject!.split(': ')[1]!;
       const wasInvited = name === 'first' || name === 'second';
       expect(uidOf(mail)).toBe(wasInvited ? uids.get(name)! : undefined);
       expect(mail.parsed.text!.includes('takes the appointment out of your calendar')).toBe(wasInvited);
-      for (const { content } of mail.parsed.attachments) expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
+      for (const { content } of mail.parsed.attachments)
+        expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
     }
     await eventually(async () => expect(await confirmed()).toBe(before + 1));
     const row = { template: 'removed-by-deletion', state: 'sent', content: null, recipient: null };
@@ -136,12 +185,20 @@ describe('a customer who is deleted from future appointments', () => {
     await eventually(async () => expect(await rowsOf(person)).toHaveLength(1));
     const before = await confirmed();
     await remove(person);
-    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
+    await eventually(async () =>
+      expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]),
+    );
     expect(await confirmed()).toBe(before);
     const [waiting] = await rowsOf(person);
     expect(waiting!.expiresAt!.getTime() - waiting!.createdAt.getTime()).toBeLessThanOrEqual(600_000);
-    await stack.database.kysely.updateTable('mail').set({ expiresAt: new Date() }).where('id', '=', waiting!.id).execute();
-    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ state: 'failed', content: null, recipient: null }]));
+    await stack.database.kysely
+      .updateTable('mail')
+      .set({ expiresAt: new Date() })
+      .where('id', '=', waiting!.id)
+      .execute();
+    await eventually(async () =>
+      expect(await rowsOf(person)).toMatchObject([{ state: 'failed', content: null, recipient: null }]),
+    );
     expect(await confirmed()).toBe(before + 1);
     expect(mailsTo(person)).toEqual([]);
   });
@@ -153,7 +210,9 @@ describe('an erasure', () => {
     const erasureId = randomUUID();
     for (const times of [1, 2, 3]) {
       await request(person, erasureId);
-      await eventually(async () => expect((await confirmations()).filter((id) => id === erasureId)).toHaveLength(times));
+      await eventually(async () =>
+        expect((await confirmations()).filter((id) => id === erasureId)).toHaveLength(times),
+      );
     }
     await storeFor(person);
     expect(await rowsOf(person)).toEqual([]);
@@ -235,7 +294,9 @@ describe('an erased address', () => {
       acceptBookings: false,
       resourceReference: 'room',
       productReference: 'yoga',
-      participations: [{ reference: `${reference}-embedded`, name: 'Embedded', email, state: ParticipationState.BOOKED }],
+      participations: [
+        { reference: `${reference}-embedded`, name: 'Embedded', email, state: ParticipationState.BOOKED },
+      ],
     });
     await stack.appointments.cancelAppointment({ crmId, providerReference, appointmentReference: reference });
     await eventually(async () => expect(await waitingFor(email)).toHaveLength(1));
@@ -243,7 +304,12 @@ describe('an erased address', () => {
   }
 
   const waitingFor = (email: string) =>
-    stack.database.kysely.selectFrom('mail').selectAll().where('recipient', '=', email.toLowerCase()).where('state', '=', 'pending').execute();
+    stack.database.kysely
+      .selectFrom('mail')
+      .selectAll()
+      .where('recipient', '=', email.toLowerCase())
+      .where('state', '=', 'pending')
+      .execute();
   const eraseAddress = async (email: string): Promise<void> => {
     const { erasure } = await stack.customers.eraseAddress({ crmId, email });
     await eventually(async () => {
@@ -267,7 +333,13 @@ describe('an erased address', () => {
   it('is the same in either form of its domain', async () => {
     const forms = ['domain@bücher.example', 'Domain@XN--bcher-kva.example'];
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
-    const waiting = () => stack.database.kysely.selectFrom('mail').select('id').where('recipient', 'like', 'domain@%').where('state', '=', 'pending').execute();
+    const waiting = () =>
+      stack.database.kysely
+        .selectFrom('mail')
+        .select('id')
+        .where('recipient', 'like', 'domain@%')
+        .where('state', '=', 'pending')
+        .execute();
     for (const form of forms) {
       for (const email of forms) await storeFor({ reference: 'gone', customerId: randomUUID(), email });
       expect(await waiting()).toHaveLength(2);
@@ -276,7 +348,13 @@ describe('an erased address', () => {
     }
     stack.smtp.trouble = () => undefined;
     const person = { reference: 'sent', customerId: randomUUID(), email: forms[0]! };
-    const digests = () => stack.database.kysely.selectFrom('recentMail').innerJoin('mail', 'mail.id', 'recentMail.mailId').select('mailId').where('customerId', '=', person.customerId).execute();
+    const digests = () =>
+      stack.database.kysely
+        .selectFrom('recentMail')
+        .innerJoin('mail', 'mail.id', 'recentMail.mailId')
+        .select('mailId')
+        .where('customerId', '=', person.customerId)
+        .execute();
     await storeFor(person);
     await eventually(async () => expect(await digests()).toHaveLength(1));
     await eraseAddress(forms[1]!);
@@ -288,24 +366,44 @@ describe('an erased address', () => {
     await book(person, 'both');
     await eventually(() => expect(mailsTo(person)).toHaveLength(1));
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
-    const user = { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification' as const, userId: randomUUID(), content: contentFor(person.email), sandbox: false };
+    const user = {
+      crmId,
+      eventId: randomUUID(),
+      aboutId: randomUUID(),
+      version: 0,
+      template: 'email-verification' as const,
+      userId: randomUUID(),
+      content: contentFor(person.email),
+      sandbox: false,
+    };
     await stack.database.transaction((tx) => storeMail(tx, user));
     const erase = () => stack.customers.eraseAddress({ crmId, email: person.email });
     const { erasure } = await erase();
-    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]));
+    await eventually(async () =>
+      expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'pending' }]),
+    );
     const times = async () => (await confirmations()).filter((id) => id === erasure!.id).length;
     await eventually(async () => expect(await times()).toBeGreaterThan(0));
     const before = await times();
     await erase();
     await eventually(async () => expect(await times()).toBeGreaterThan(before));
-    expect((await waitingFor(person.email)).map(({ template }) => template).toSorted()).toEqual(['email-verification', 'removed-by-deletion']);
+    expect((await waitingFor(person.email)).map(({ template }) => template).toSorted()).toEqual([
+      'email-verification',
+      'removed-by-deletion',
+    ]);
     stack.smtp.trouble = () => undefined;
     await eventually(() => expect(mailsTo(person)).toHaveLength(3));
   });
 
   it('leaves no digest of the address', async () => {
     const person = { reference: 'sent', customerId: randomUUID(), email: 'Sent@example.com' };
-    const digests = () => stack.database.kysely.selectFrom('recentMail').innerJoin('mail', 'mail.id', 'recentMail.mailId').select('mailId').where('customerId', '=', person.customerId).execute();
+    const digests = () =>
+      stack.database.kysely
+        .selectFrom('recentMail')
+        .innerJoin('mail', 'mail.id', 'recentMail.mailId')
+        .select('mailId')
+        .where('customerId', '=', person.customerId)
+        .execute();
     await storeFor(person);
     await eventually(async () => expect(await digests()).toHaveLength(1));
     await eraseAddress('sent@example.com');
@@ -323,17 +421,33 @@ describe('a deleted user', () => {
   async function createUser(): Promise<User> {
     const name = `user-${(names += 1)}`;
     const reference = `${name}@crm`;
-    const { user } = await stack.identity.createUser({ crmId, reference, email: `${name}@example.com`, username: name, lastName: name });
+    const { user } = await stack.identity.createUser({
+      crmId,
+      reference,
+      email: `${name}@example.com`,
+      username: name,
+      lastName: name,
+    });
     return { id: user!.id, reference, email: user!.email };
   }
 
   const verify = ({ reference }: User) => stack.identity.requestVerification({ crmId, reference });
   const removeUser = ({ reference }: User) => stack.identity.deleteUser({ crmId, reference });
-  const mailsOf = ({ id }: User) => stack.database.kysely.selectFrom('mail').selectAll().where('userId', '=', id).execute();
+  const mailsOf = ({ id }: User) =>
+    stack.database.kysely.selectFrom('mail').selectAll().where('userId', '=', id).execute();
   const recentMails = () => stack.database.kysely.selectFrom('recentMail').selectAll().execute();
   const storeForUser = ({ id, email }: User) =>
     stack.database.transaction((tx) =>
-      storeMail(tx, { crmId, eventId: randomUUID(), aboutId: randomUUID(), version: 0, template: 'email-verification', userId: id, content: contentFor(email), sandbox: false }),
+      storeMail(tx, {
+        crmId,
+        eventId: randomUUID(),
+        aboutId: randomUUID(),
+        version: 0,
+        template: 'email-verification',
+        userId: id,
+        content: contentFor(email),
+        sandbox: false,
+      }),
     );
   const publishDeletion = async ({ id }: User) => {
     const payload = events.userDeleted.encode({ crmId, userId: id });
@@ -407,6 +521,12 @@ it('a verification mail is not sent any more, and its content is cleared, once i
   await eventually(async () => expect(await mails()).toMatchObject([{ state: 'pending' }]));
   const [waiting] = await mails();
   expect((waiting!.expiresAt!.getTime() - waiting!.createdAt.getTime()) / 3_600_000).toBeCloseTo(24, 1);
-  await stack.database.kysely.updateTable('mail').set({ expiresAt: new Date() }).where('id', '=', waiting!.id).execute();
-  await eventually(async () => expect(await mails()).toMatchObject([{ state: 'failed', lastError: 'expired', content: null, recipient: null }]));
+  await stack.database.kysely
+    .updateTable('mail')
+    .set({ expiresAt: new Date() })
+    .where('id', '=', waiting!.id)
+    .execute();
+  await eventually(async () =>
+    expect(await mails()).toMatchObject([{ state: 'failed', lastError: 'expired', content: null, recipient: null }]),
+  );
 });

@@ -12,7 +12,14 @@ let stack: TestStack;
 
 beforeAll(async () => {
   stack = await startStack({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
-  await stack.customers.createCustomer({ crmId, providerReference, customerReference: 'bill', userName: 'Bill', email: 'bill@example.com', language: 'en' });
+  await stack.customers.createCustomer({
+    crmId,
+    providerReference,
+    customerReference: 'bill',
+    userName: 'Bill',
+    email: 'bill@example.com',
+    language: 'en',
+  });
   await stack.appointments.createAppointment({
     crmId,
     providerReference,
@@ -48,7 +55,10 @@ const arrival = (text: string, count = 1) => eventually(() => expect(mailsAbout(
 const newestMail = () =>
   stack.database.kysely.selectFrom('mail').selectAll().orderBy('createdAt', 'desc').limit(1).executeTakeFirstOrThrow();
 
-/** The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. Resolves when it has been processed. */
+/**
+ * The stream forgets its message ids after two minutes, so this is what a late redelivery looks like. Resolves when it
+ * has been processed.
+ */
 async function repeat<Data>(eventId: string, definition: EventDefinition<Data>, data: Data): Promise<void> {
   await processed(stack, definition, await publishEvent(stack, eventId, definition, definition.encode(data)));
 }
@@ -82,7 +92,9 @@ describe('a redelivered event', () => {
     await repeat(mail.eventId, events.participationChanged, data);
     await forgetInbox();
     await repeat(mail.eventId, events.participationChanged, data);
-    expect(await stack.database.kysely.selectFrom('mail').select('id').where('aboutId', '=', mail.aboutId).execute()).toHaveLength(1);
+    expect(
+      await stack.database.kysely.selectFrom('mail').select('id').where('aboutId', '=', mail.aboutId).execute(),
+    ).toHaveLength(1);
     expect(mailsAbout('about again')).toHaveLength(1);
   });
 
@@ -108,11 +120,16 @@ describe('a mail that its server rejects for good', () => {
     stack.smtp.trouble = () => undefined;
     const [{ provider }, { customer }, { id, aboutId }] = await Promise.all([
       stack.identity.getProvider({ crmId, key: { $case: 'reference', value: providerReference } }),
-      stack.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference: 'bill' } } }),
+      stack.customers.getCustomer({
+        crmId,
+        key: { $case: 'reference', value: { providerReference, customerReference: 'bill' } },
+      }),
       newestMail(),
     ]);
     const template = 'booking-confirmed';
-    expect(await failures(stack.database)).toEqual([{ crmId, mailId: id, aboutId, template, customerId: customer!.id, providerId: provider!.id }]);
+    expect(await failures(stack.database)).toEqual([
+      { crmId, mailId: id, aboutId, template, customerId: customer!.id, providerId: provider!.id },
+    ]);
   });
 });
 
@@ -121,14 +138,23 @@ describe('an event that arrives too late', () => {
     const data = created('01990000-0000-7000-8000-0000000000ff');
     const eventId = '01990000-0000-7000-8000-0000000000fe';
     await repeat(eventId, events.participationChanged, data);
-    await eventually(async () => expect(await stack.database.kysely.selectFrom('unwrittenMail').selectAll().execute()).toEqual([]));
-    expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual([]);
+    await eventually(async () =>
+      expect(await stack.database.kysely.selectFrom('unwrittenMail').selectAll().execute()).toEqual([]),
+    );
+    expect(await stack.database.kysely.selectFrom('mail').selectAll().where('eventId', '=', eventId).execute()).toEqual(
+      [],
+    );
   });
 });
 
 describe('a poison event', () => {
   it('becomes a dead letter that operators can see, blocks no other event, and can be retried and dropped', async () => {
-    await publishEvent(stack, '01990000-0000-7000-8000-0000000000fd', events.participationChanged, Buffer.from('not protobuf'));
+    await publishEvent(
+      stack,
+      '01990000-0000-7000-8000-0000000000fd',
+      events.participationChanged,
+      Buffer.from('not protobuf'),
+    );
     await book('behind-poison');
     await arrival('about behind-poison');
 
@@ -146,10 +172,18 @@ describe('a poison event', () => {
 
     await stack.deadLetters.dropDeadLetter(key);
     expect(await list()).toEqual([]);
-    const audited = await stack.database.kysely.selectFrom('auditEntry').select(['action', 'target']).orderBy('id').execute();
-    expect(audited).toEqual(['dead-letter.retry', 'dead-letter.drop'].map((action) => ({ action, target: `${consumer} ${letter!.eventId}` })));
+    const audited = await stack.database.kysely
+      .selectFrom('auditEntry')
+      .select(['action', 'target'])
+      .orderBy('id')
+      .execute();
+    expect(audited).toEqual(
+      ['dead-letter.retry', 'dead-letter.drop'].map((action) => ({ action, target: `${consumer} ${letter!.eventId}` })),
+    );
     await expect(stack.deadLetters.getDeadLetter(key)).rejects.toMatchObject({ code: 'dead_letter.not_found' });
-    await expect(stack.deadLetters.retryDeadLetter({ ...key, eventId: 'no id' })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
+    await expect(stack.deadLetters.retryDeadLetter({ ...key, eventId: 'no id' })).rejects.toMatchObject({
+      code: 'dead_letter.not_found',
+    });
   });
 });
 
@@ -162,12 +196,24 @@ describe('a dead letter whose cause is gone', () => {
     await forgetInbox();
     const data = created(mail.aboutId);
     const { subject, encode } = events.participationChanged;
-    const letter = { consumer, eventId: mail.eventId, subject, payload: encode(data), requestId: 'first', error: 'none', attempts: 10 };
+    const letter = {
+      consumer,
+      eventId: mail.eventId,
+      subject,
+      payload: encode(data),
+      requestId: 'first',
+      error: 'none',
+      attempts: 10,
+    };
     await stack.database.kysely.insertInto('deadLetter').values(letter).execute();
-    expect(await stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).toEqual({ failure: undefined });
+    expect(await stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).toEqual({
+      failure: undefined,
+    });
     expect((await stack.deadLetters.listDeadLetters({})).deadLetters).toEqual([]);
     await arrival('about revived', 2);
-    await expect(stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).rejects.toMatchObject({ code: 'dead_letter.not_found' });
+    await expect(stack.deadLetters.retryDeadLetter({ consumer, eventId: mail.eventId })).rejects.toMatchObject({
+      code: 'dead_letter.not_found',
+    });
   });
 });
 
@@ -178,7 +224,15 @@ describe('a mail that failed permanently', () => {
     const failed = async () => (await stack.mails.listMails({ state: MailState.UNSPECIFIED })).mails;
     await eventually(async () => expect(await failed()).toHaveLength(1));
     stack.smtp.trouble = () => undefined;
-    expect(await failed()).toMatchObject([{ crmId, template: 'booking-confirmed', state: MailState.FAILED, attempts: 1, lastError: 'EENVELOPE RCPT TO 550' }]);
+    expect(await failed()).toMatchObject([
+      {
+        crmId,
+        template: 'booking-confirmed',
+        state: MailState.FAILED,
+        attempts: 1,
+        lastError: 'EENVELOPE RCPT TO 550',
+      },
+    ]);
     expect(JSON.stringify(await failed())).not.toMatch(/bill/i);
     expect((await stack.mails.listMails({ state: MailState.SENT })).mails.length).toBeGreaterThan(0);
   });

@@ -5,7 +5,12 @@ import type { NotificationSchema } from '../src/db/schema.ts';
 
 /** The events about mails that were given up. */
 export async function failures({ kysely }: Database<NotificationSchema>): Promise<MailFailed[]> {
-  const rows = await kysely.selectFrom('outbox').select('payload').where('type', '=', events.mailFailed.type).orderBy('id').execute();
+  const rows = await kysely
+    .selectFrom('outbox')
+    .select('payload')
+    .where('type', '=', events.mailFailed.type)
+    .orderBy('id')
+    .execute();
   return rows.map(({ payload }) => MailFailed.decode(payload));
 }
 

@@ -33,10 +33,16 @@ it('deletes what sandboxes have kept for a week, and not the mails', async () =>
         INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at, sandbox)
         VALUES ('crm', gen_random_uuid(), gen_random_uuid(), 1, 'confirmation', 'request', 'sent', now(), true) RETURNING crm_id, id
       )
-      INSERT INTO sandbox_mail (crm_id, mail_id, recipient, content, sent_at) SELECT crm_id, id, ${ago}, '{}', now() - ${ago}::interval FROM sent`.execute(database.kysely);
+      INSERT INTO sandbox_mail (crm_id, mail_id, recipient, content, sent_at) SELECT crm_id, id, ${ago}, '{}', now() - ${ago}::interval FROM sent`.execute(
+      database.kysely,
+    );
   }
   await using _cleanUp = startSandboxMailCleanUp({ database, logger });
-  await eventually(async () => expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toEqual([{ recipient: '6 days' }]));
+  await eventually(async () =>
+    expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toEqual([
+      { recipient: '6 days' },
+    ]),
+  );
   expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(2);
 });
 
@@ -45,7 +51,13 @@ it('deletes the organizers of events that ended a month ago', async () => {
   await using database = createDatabase<NotificationSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   await sql`
     INSERT INTO event_organizer (crm_id, participation_id, address, keep_until)
-    SELECT 'crm', gen_random_uuid(), wait, now() + wait::interval FROM unnest(ARRAY['-1 minute', '1 minute']) AS wait`.execute(database.kysely);
+    SELECT 'crm', gen_random_uuid(), wait, now() + wait::interval FROM unnest(ARRAY['-1 minute', '1 minute']) AS wait`.execute(
+    database.kysely,
+  );
   await using _cleanUp = startOrganizerCleanUp({ database, logger });
-  await eventually(async () => expect(await database.kysely.selectFrom('eventOrganizer').select('address').execute()).toEqual([{ address: '1 minute' }]));
+  await eventually(async () =>
+    expect(await database.kysely.selectFrom('eventOrganizer').select('address').execute()).toEqual([
+      { address: '1 minute' },
+    ]),
+  );
 });

@@ -21,13 +21,20 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-const value = async (name: string, labels = {}): Promise<number | undefined> => sumSamples(await metrics.metrics(), `scheduling_${name}`, labels);
+const value = async (name: string, labels = {}): Promise<number | undefined> =>
+  sumSamples(await metrics.metrics(), `scheduling_${name}`, labels);
 
-async function store(crmId: string, dueSecondsAgo: number, { aboutId = randomUUID(), version = 1 } = {}): Promise<void> {
+async function store(
+  crmId: string,
+  dueSecondsAgo: number,
+  { aboutId = randomUUID(), version = 1 } = {},
+): Promise<void> {
   const eventId = randomUUID();
   const to = { name: 'Anna', address: 'anna@example.com' };
   const content = { from: to, to, language: 'en', subject: 'A mail', text: 'A text', html: '', calendars: [] };
-  await database.transaction((tx) => storeMail(tx, { crmId, eventId, aboutId, version, template: 'booking-confirmed', content, sandbox: false }));
+  await database.transaction((tx) =>
+    storeMail(tx, { crmId, eventId, aboutId, version, template: 'booking-confirmed', content, sandbox: false }),
+  );
   const dueAt = new Date(Date.now() - dueSecondsAgo * 1_000);
   await database.kysely.updateTable('mail').set({ dueAt }).where('eventId', '=', eventId).execute();
 }
@@ -36,10 +43,19 @@ it('reports how many mails are pending, and the most overdue across CRMs', async
   expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([0, 0]);
   await store('one', -600);
   expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([1, 0]);
-  for (const [crmId, dueSecondsAgo] of [['two', 10], ['two', 300], ['three', 60]] as const) await store(crmId, dueSecondsAgo);
+  for (const [crmId, dueSecondsAgo] of [
+    ['two', 10],
+    ['two', 300],
+    ['three', 60],
+  ] as const)
+    await store(crmId, dueSecondsAgo);
   expect(await value('mails_pending')).toBe(4);
   expect(await value('mail_oldest_due_seconds')).toBeGreaterThanOrEqual(299);
-  await database.kysely.updateTable('mail').set({ state: 'sent', content: null, recipient: null }).where('crmId', '=', 'two').execute();
+  await database.kysely
+    .updateTable('mail')
+    .set({ state: 'sent', content: null, recipient: null })
+    .where('crmId', '=', 'two')
+    .execute();
   const afterwards = await value('mail_oldest_due_seconds');
   expect(afterwards).toBeGreaterThanOrEqual(59);
   expect(afterwards).toBeLessThan(299);
@@ -64,8 +80,19 @@ it('includes mails that are not written, unless they are behind one that waits f
   const aboutId = randomUUID();
   await store('one', -600, { aboutId });
   await database.kysely.updateTable('mail').set({ held: true }).execute();
-  const unwritten = { crmId: 'one', template: 'booking-moved', customerId: randomUUID(), actor: 'service', requestId: 'request', createdAt: new Date(Date.now() - 60_000) };
-  const insert = (about: string) => database.kysely.insertInto('unwrittenMail').values({ ...unwritten, eventId: randomUUID(), aboutId: about, version: 2 }).execute();
+  const unwritten = {
+    crmId: 'one',
+    template: 'booking-moved',
+    customerId: randomUUID(),
+    actor: 'service',
+    requestId: 'request',
+    createdAt: new Date(Date.now() - 60_000),
+  };
+  const insert = (about: string) =>
+    database.kysely
+      .insertInto('unwrittenMail')
+      .values({ ...unwritten, eventId: randomUUID(), aboutId: about, version: 2 })
+      .execute();
   await insert(aboutId);
   expect([await value('mails_pending'), await value('mail_oldest_due_seconds')]).toEqual([2, 0]);
   await insert(randomUUID());

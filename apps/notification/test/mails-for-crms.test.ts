@@ -1,5 +1,10 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { type ListSandboxMailsRequest, MailState, type ParticipationMail, type ResendMailRequest } from '@scheduling/contracts/notification/v1';
+import {
+  type ListSandboxMailsRequest,
+  MailState,
+  type ParticipationMail,
+  type ResendMailRequest,
+} from '@scheduling/contracts/notification/v1';
 import { events } from '@scheduling/events';
 import { runWithContext } from '@scheduling/runtime';
 import { eventually, patiently, repeatable, testRepeatableOperations, withKey } from '@scheduling/testing';
@@ -8,7 +13,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { lockCustomer } from '../src/erasure/lock-customer.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
-import { crmId, processed, providerReference, publishEvent, setUpProvider, startStack, type TestStack } from './stack.ts';
+import {
+  crmId,
+  processed,
+  providerReference,
+  publishEvent,
+  setUpProvider,
+  startStack,
+  type TestStack,
+} from './stack.ts';
 
 const { BOOKED, CANCELED, DELETED, REQUESTED } = ParticipationState;
 const otherCrm = 'other';
@@ -38,23 +51,57 @@ async function book(state: ParticipationState = BOOKED, crm = crmId): Promise<Bo
   const reference = `booking-${(names += 1)}`;
   const email = `${reference}@${crm}.example`;
   const owned = { crmId: crm, providerReference };
-  const { customer } = await stack.customers.createCustomer({ ...owned, customerReference: reference, userName: reference, email, language: 'en' });
+  const { customer } = await stack.customers.createCustomer({
+    ...owned,
+    customerReference: reference,
+    userName: reference,
+    email,
+    language: 'en',
+  });
   const time = { start: '2030-07-01T10:00', end: '2030-07-01T11:00', capacity: 5, acceptBookings: true };
-  await stack.appointments.createAppointment({ ...owned, ...time, reference, resourceReference: 'room', productReference: 'yoga', description: reference, participations: [] });
+  await stack.appointments.createAppointment({
+    ...owned,
+    ...time,
+    reference,
+    resourceReference: 'room',
+    productReference: 'yoga',
+    description: reference,
+    participations: [],
+  });
   const flags = { ignoreCapacity: false, onDuplicateRaise: false, sendMails: true, message: `See you, ${reference}` };
-  await stack.participations.createParticipation({ ...owned, ...flags, reference, appointmentReference: reference, customerReference: reference, state });
+  await stack.participations.createParticipation({
+    ...owned,
+    ...flags,
+    reference,
+    appointmentReference: reference,
+    customerReference: reference,
+    state,
+  });
   return { crmId: crm, reference, customerId: customer!.id, email };
 }
 
-const keyOf = ({ crmId: crm, reference }: Booking) => ({ crmId: crm, providerReference, participationReference: reference });
+const keyOf = ({ crmId: crm, reference }: Booking) => ({
+  crmId: crm,
+  providerReference,
+  participationReference: reference,
+});
 const move = (booking: Booking, state: ParticipationState, sendMails = true) =>
   stack.participations.updateParticipation({ ...keyOf(booking), state, ignoreCapacity: false, sendMails });
-const list = async (booking: Booking): Promise<ParticipationMail[]> => (await stack.participationMails.listParticipationMails(keyOf(booking))).mails;
-const resend = async (booking: Booking, mailId: string): Promise<ParticipationMail> => (await stack.participationMails.resendMail({ ...keyOf(booking), mailId })).mail!;
-const codeOf = (call: Promise<unknown>): Promise<string> => call.then(() => 'none', (error: { code: string }) => error.code);
-const mailsTo = ({ email }: Booking) => stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
-const calendarsOf = (booking: Booking) => mailsTo(booking).map(({ attachments }) => attachments[0]?.content.toString() ?? '');
-const rowsOf = ({ customerId }: Booking) => stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).orderBy('id').execute();
+const list = async (booking: Booking): Promise<ParticipationMail[]> =>
+  (await stack.participationMails.listParticipationMails(keyOf(booking))).mails;
+const resend = async (booking: Booking, mailId: string): Promise<ParticipationMail> =>
+  (await stack.participationMails.resendMail({ ...keyOf(booking), mailId })).mail!;
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'none',
+    (error: { code: string }) => error.code,
+  );
+const mailsTo = ({ email }: Booking) =>
+  stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
+const calendarsOf = (booking: Booking) =>
+  mailsTo(booking).map(({ attachments }) => attachments[0]?.content.toString() ?? '');
+const rowsOf = ({ customerId }: Booking) =>
+  stack.database.kysely.selectFrom('mail').selectAll().where('customerId', '=', customerId).orderBy('id').execute();
 
 /** Resolves with the mails about it, once there are so many and all are finished. */
 const finished = (booking: Booking, count: number): Promise<ParticipationMail[]> =>
@@ -65,7 +112,10 @@ const finished = (booking: Booking, count: number): Promise<ParticipationMail[]>
     return mails;
   });
 
-async function bookAndReceive(state: ParticipationState = BOOKED, crm = crmId): Promise<{ booking: Booking; mail: ParticipationMail }> {
+async function bookAndReceive(
+  state: ParticipationState = BOOKED,
+  crm = crmId,
+): Promise<{ booking: Booking; mail: ParticipationMail }> {
   const booking = await book(state, crm);
   const [mail] = await finished(booking, 1);
   return { booking, mail: mail! };
@@ -76,7 +126,14 @@ describe('the mails about a participation', () => {
     const { booking } = await bookAndReceive();
     await move(booking, CANCELED);
     const mails = await finished(booking, 2);
-    const common = { id: expect.stringMatching(/^[\da-f-]{36}$/), state: MailState.SENT, error: undefined, attempts: 1, createdAt: expect.any(Date), finishedAt: expect.any(Date) };
+    const common = {
+      id: expect.stringMatching(/^[\da-f-]{36}$/),
+      state: MailState.SENT,
+      error: undefined,
+      attempts: 1,
+      createdAt: expect.any(Date),
+      finishedAt: expect.any(Date),
+    };
     expect(mails).toEqual([
       { ...common, template: 'booking-confirmed' },
       { ...common, template: 'booking-cancelled' },
@@ -90,7 +147,9 @@ describe('the mails about a participation', () => {
       INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, attempts, finished_at)
       SELECT crm_id, uuidv7(), about_id, version, template, 'many', 'failed', number, now() FROM mail, generate_series(1, 500) AS number
        WHERE id = ${mail.id} ORDER BY number`.execute(stack.database.kysely);
-    expect((await list(booking)).map(({ attempts }) => attempts)).toEqual(Array.from({ length: 500 }, (_, index) => index + 1));
+    expect((await list(booking)).map(({ attempts }) => attempts)).toEqual(
+      Array.from({ length: 500 }, (_, index) => index + 1),
+    );
   });
 
   it('are not found under another provider or CRM, or for an unknown participation', async () => {
@@ -105,7 +164,8 @@ describe('the mails about a participation', () => {
       expect(await codeOf(stack.participationMails.resendMail({ ...key, mailId: mail.id }))).toBe(code);
     }
     const { booking: other, mail: otherMail } = await bookAndReceive();
-    for (const mailId of [foreignMail.id, otherMail.id, randomUUID(), 'no id', '']) expect(await codeOf(resend(booking, mailId))).toBe('mail.not_found');
+    for (const mailId of [foreignMail.id, otherMail.id, randomUUID(), 'no id', ''])
+      expect(await codeOf(resend(booking, mailId))).toBe('mail.not_found');
     for (const each of [booking, other, foreign]) expect(await list(each)).toHaveLength(1);
   });
 });
@@ -114,9 +174,18 @@ describe('a mail that is sent again', () => {
   it('is a new one with the same content, and the same event for the calendar', async () => {
     const { booking, mail } = await bookAndReceive();
     const copy = await resend(booking, mail.id);
-    expect(copy).toEqual({ ...mail, id: copy.id, state: MailState.PENDING, attempts: 0, createdAt: expect.any(Date), finishedAt: undefined });
+    expect(copy).toEqual({
+      ...mail,
+      id: copy.id,
+      state: MailState.PENDING,
+      attempts: 0,
+      createdAt: expect.any(Date),
+      finishedAt: undefined,
+    });
     expect(copy.id).not.toBe(mail.id);
-    expect((await finished(booking, 2)).map(({ id, state }) => [id, state])).toEqual([mail.id, copy.id].map((id) => [id, MailState.SENT]));
+    expect((await finished(booking, 2)).map(({ id, state }) => [id, state])).toEqual(
+      [mail.id, copy.id].map((id) => [id, MailState.SENT]),
+    );
     const [first, second] = mailsTo(booking);
     expect(second!.text).toBe(first!.text);
     expect(second!.messageId).not.toBe(first!.messageId);
@@ -131,10 +200,20 @@ describe('a mail that is sent again', () => {
     expect(mail).toMatchObject({ state: MailState.FAILED, error: 'address-rejected', attempts: 1 });
     stack.smtp.trouble = () => undefined;
     const corrected = { ...booking, email: `corrected-${booking.email}` };
-    await stack.customers.updateCustomer({ crmId, providerReference, customerReference: booking.reference, email: corrected.email });
-    await eventually(async () => expect((await stack.participations.getParticipation(keyOf(booking))).participation!.email).toBe(corrected.email));
+    await stack.customers.updateCustomer({
+      crmId,
+      providerReference,
+      customerReference: booking.reference,
+      email: corrected.email,
+    });
+    await eventually(async () =>
+      expect((await stack.participations.getParticipation(keyOf(booking))).participation!.email).toBe(corrected.email),
+    );
     await resend(booking, mail.id);
-    expect(await finished(booking, 2)).toMatchObject([{ state: MailState.FAILED }, { state: MailState.SENT, error: undefined }]);
+    expect(await finished(booking, 2)).toMatchObject([
+      { state: MailState.FAILED },
+      { state: MailState.SENT, error: undefined },
+    ]);
     expect(mailsTo(booking)).toEqual([]);
     expect(mailsTo(corrected)).toHaveLength(1);
   });
@@ -167,7 +246,11 @@ describe('a mail that is sent again', () => {
 
   it('was stored by the previous version, which did not record what it does to the calendar', async () => {
     const { booking, mail } = await bookAndReceive();
-    await stack.database.kysely.updateTable('mail').set({ actor: null, calendarMethod: null }).where('id', '=', mail.id).execute();
+    await stack.database.kysely
+      .updateTable('mail')
+      .set({ actor: null, calendarMethod: null })
+      .where('id', '=', mail.id)
+      .execute();
     await resend(booking, mail.id);
     await finished(booking, 2);
     const [first, second] = calendarsOf(booking).map((text) => text.replace(/DTSTAMP:\S+/, ''));
@@ -188,7 +271,16 @@ describe('no mail is sent again', () => {
     const [row] = await rowsOf(booking);
     const to = { name: 'Somebody', address: booking.email };
     const content = { from: to, to, language: 'en', subject: 'later', text: 'later', html: 'later', calendars: [] };
-    const later = { crmId, eventId: randomUUID(), aboutId: row!.aboutId, version: 2, template: 'booking-moved' as const, customerId: booking.customerId, content, sandbox: false };
+    const later = {
+      crmId,
+      eventId: randomUUID(),
+      aboutId: row!.aboutId,
+      version: 2,
+      template: 'booking-moved' as const,
+      customerId: booking.customerId,
+      content,
+      sandbox: false,
+    };
     await stack.database.transaction((tx) => storeMail(tx, later));
     expect(await codeOf(resend(booking, mail.id))).toBe('mail.outdated');
     await finished(booking, 2);
@@ -220,7 +312,9 @@ describe('no mail is sent again', () => {
     // A busy machine may not begin all of them in time; with its key, a repeated one is the same.
     const { booking, mail } = await bookAndReceive();
     stack.smtp.trouble = () => ({ at: 'rcpt', code: 451 });
-    const codes = await Promise.all(Array.from({ length: 10 }, () => codeOf(withKey(randomUUID(), () => patiently(() => resend(booking, mail.id))))));
+    const codes = await Promise.all(
+      Array.from({ length: 10 }, () => codeOf(withKey(randomUUID(), () => patiently(() => resend(booking, mail.id))))),
+    );
     expect(codes.toSorted()).toEqual([...Array.from({ length: 9 }, () => 'mail.pending'), 'none']);
     expect(await list(booking)).toHaveLength(2);
   });
@@ -228,7 +322,9 @@ describe('no mail is sent again', () => {
   it('without an address', async () => {
     const { booking, mail } = await bookAndReceive();
     await stack.customers.updateCustomer({ crmId, providerReference, customerReference: booking.reference, email: '' });
-    await eventually(async () => expect((await stack.participations.getParticipation(keyOf(booking))).participation!.email).toBeUndefined());
+    await eventually(async () =>
+      expect((await stack.participations.getParticipation(keyOf(booking))).participation!.email).toBeUndefined(),
+    );
     expect(await codeOf(resend(booking, mail.id))).toBe('mail.address_missing');
     expect(await list(booking)).toHaveLength(1);
   });
@@ -237,7 +333,12 @@ describe('no mail is sent again', () => {
 describe('an erased person', () => {
   it('has no mails that could be sent again', async () => {
     const { booking, mail } = await bookAndReceive();
-    await stack.customers.deleteCustomer({ crmId, providerReference, customerReference: booking.reference, ignoreFutureAppointments: true });
+    await stack.customers.deleteCustomer({
+      crmId,
+      providerReference,
+      customerReference: booking.reference,
+      ignoreFutureAppointments: true,
+    });
     expect(await codeOf(resend(booking, mail.id))).toBe('participation.not_found');
   });
 
@@ -266,10 +367,25 @@ describe('an erased person', () => {
   it('leaves no Idempotency-Key behind', async () => {
     const { booking, mail } = await bookAndReceive();
     const copy = await withKey(randomUUID(), () => resend(booking, mail.id));
-    const keys = () => stack.database.kysely.selectFrom('idempotencyKey').select('keyHash').where(sql<boolean>`resource_ids = ARRAY[${copy.id}::uuid]`).execute();
+    const keys = () =>
+      stack.database.kysely
+        .selectFrom('idempotencyKey')
+        .select('keyHash')
+        .where(sql<boolean>`resource_ids = ARRAY[${copy.id}::uuid]`)
+        .execute();
     expect(await keys()).toHaveLength(1);
-    const payload = events.customerErasureRequested.encode({ crmId, customerId: booking.customerId, erasureId: randomUUID(), notify: false, byAddress: false });
-    await processed(stack, events.customerErasureRequested, await publishEvent(stack, randomUUID(), events.customerErasureRequested, payload));
+    const payload = events.customerErasureRequested.encode({
+      crmId,
+      customerId: booking.customerId,
+      erasureId: randomUUID(),
+      notify: false,
+      byAddress: false,
+    });
+    await processed(
+      stack,
+      events.customerErasureRequested,
+      await publishEvent(stack, randomUUID(), events.customerErasureRequested, payload),
+    );
     expect(await rowsOf(booking)).toEqual([]);
     expect(await keys()).toEqual([]);
   });
@@ -306,7 +422,9 @@ testRepeatableOperations(
         const customer = { crmId: crm, providerReference, customerReference: request.participationReference };
         const change = async (email: string): Promise<void> => {
           await stack.customers.updateCustomer({ ...customer, email });
-          await eventually(async () => expect((await stack.participations.getParticipation(request)).participation!.email ?? '').toBe(email));
+          await eventually(async () =>
+            expect((await stack.participations.getParticipation(request)).participation!.email ?? '').toBe(email),
+          );
         };
         await change('');
         return { request, code: 'mail.address_missing', repair: () => change('back@example.com') };
@@ -317,22 +435,34 @@ testRepeatableOperations(
 );
 
 async function waitingForLocks(): Promise<number> {
-  const { rows } = await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(stack.database.kysely);
+  const { rows } =
+    await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(
+      stack.database.kysely,
+    );
   return rows.length;
 }
 
 describe('the mails of a sandbox', () => {
-  const listKept = async (query: Partial<ListSandboxMailsRequest> = {}) => stack.sandboxMails.listSandboxMails({ crmId: sandbox, limit: 20, ...query });
+  const listKept = async (query: Partial<ListSandboxMailsRequest> = {}) =>
+    stack.sandboxMails.listSandboxMails({ crmId: sandbox, limit: 20, ...query });
   const keptFor = async ({ email }: { email: string }) => (await listKept({ to: email })).mails;
   const remove = ({ crmId: crm, reference }: Booking) =>
-    stack.customers.deleteCustomer({ crmId: crm, providerReference, customerReference: reference, ignoreFutureAppointments: true });
+    stack.customers.deleteCustomer({
+      crmId: crm,
+      providerReference,
+      customerReference: reference,
+      ignoreFutureAppointments: true,
+    });
 
   it('are kept as they would have been sent, newest first, and reach nobody', async () => {
     const { booking } = await bookAndReceive(BOOKED, sandbox);
     await move(booking, CANCELED);
     await finished(booking, 2);
     const kept = await keptFor(booking);
-    expect(kept).toMatchObject([{ template: 'booking-cancelled', calendars: [{ method: 'CANCEL' }] }, { template: 'booking-confirmed', calendars: [{ method: 'REQUEST' }] }]);
+    expect(kept).toMatchObject([
+      { template: 'booking-cancelled', calendars: [{ method: 'CANCEL' }] },
+      { template: 'booking-confirmed', calendars: [{ method: 'REQUEST' }] },
+    ]);
     expect(kept[1]).toEqual({
       id: (await list(booking))[0]!.id,
       template: 'booking-confirmed',
@@ -356,25 +486,40 @@ describe('the mails of a sandbox', () => {
     const second = await listKept({ limit: 20, cursor: first.nextCursor });
     expect([...first.mails, ...second.mails]).toEqual(all);
     expect(second.nextCursor).toBeUndefined();
-    expect(await listKept({ to: bookings[1]!.email.toUpperCase() })).toMatchObject({ mails: [{ to: { address: bookings[1]!.email } }], nextCursor: undefined });
+    expect(await listKept({ to: bookings[1]!.email.toUpperCase() })).toMatchObject({
+      mails: [{ to: { address: bookings[1]!.email } }],
+      nextCursor: undefined,
+    });
     expect(await codeOf(listKept({ cursor: 'x' }))).toBe('sandbox.invalid');
   });
 
   it('are listed by an address in either form of its domain', async () => {
     const forms = ['verzeichnet@bücher.example', 'verzeichnet@xn--bcher-kva.example'];
     for (const [index, email] of forms.entries()) {
-      const user = { crmId: sandbox, reference: `${index}@forms`, email, username: `forms-${index}`, lastName: 'Forms' };
+      const user = {
+        crmId: sandbox,
+        reference: `${index}@forms`,
+        email,
+        username: `forms-${index}`,
+        lastName: 'Forms',
+      };
       await stack.identity.createUser(user);
       if (index === 0) await stack.identity.requestVerification(user);
     }
-    for (const to of forms) await eventually(async () => expect(await listKept({ to })).toMatchObject({ mails: [{ to: { address: forms[0] } }] }));
+    for (const to of forms)
+      await eventually(async () =>
+        expect(await listKept({ to })).toMatchObject({ mails: [{ to: { address: forms[0] } }] }),
+      );
   });
 
   it('are sent again for the sandbox only', async () => {
     const { booking, mail } = await bookAndReceive(BOOKED, sandbox);
     await resend(booking, mail.id);
     await finished(booking, 2);
-    expect(await keptFor(booking)).toMatchObject([{ template: 'booking-confirmed' }, { template: 'booking-confirmed' }]);
+    expect(await keptFor(booking)).toMatchObject([
+      { template: 'booking-confirmed' },
+      { template: 'booking-confirmed' },
+    ]);
     expect(mailsTo(booking)).toEqual([]);
   });
 
@@ -386,7 +531,13 @@ describe('the mails of a sandbox', () => {
   });
 
   it('include the verification of an address, whose link works, until the user is deleted', async () => {
-    const user = { crmId: sandbox, reference: 'verified@crm', email: 'verified@sandbox.example', username: 'verified', lastName: 'Verified' };
+    const user = {
+      crmId: sandbox,
+      reference: 'verified@crm',
+      email: 'verified@sandbox.example',
+      username: 'verified',
+      lastName: 'Verified',
+    };
     await stack.identity.createUser(user);
     await stack.identity.requestVerification(user);
     const [mail] = await eventually(async () => {
@@ -410,13 +561,21 @@ describe('the mails of a sandbox', () => {
     });
     expect(await keptFor(booking)).toEqual([]);
     expect(mailsTo(booking)).toEqual([]);
-    const { rows } = await sql`SELECT FROM sandbox_mail WHERE sandbox_mail::text LIKE ${`%${booking.reference}@%`}`.execute(stack.database.kysely);
+    const { rows } =
+      await sql`SELECT FROM sandbox_mail WHERE sandbox_mail::text LIKE ${`%${booking.reference}@%`}`.execute(
+        stack.database.kysely,
+      );
     expect(rows).toEqual([]);
   });
 
   it('are deleted with an address that is erased, also one that its person has no longer', async () => {
     const { booking } = await bookAndReceive(BOOKED, sandbox);
-    await stack.customers.updateCustomer({ crmId: sandbox, providerReference, customerReference: booking.reference, email: 'moved@sandbox.example' });
+    await stack.customers.updateCustomer({
+      crmId: sandbox,
+      providerReference,
+      customerReference: booking.reference,
+      email: 'moved@sandbox.example',
+    });
     await stack.customers.eraseAddress({ crmId: sandbox, email: booking.email.toUpperCase() });
     await eventually(async () => expect(await keptFor(booking)).toEqual([]));
     expect(await rowsOf(booking)).toHaveLength(1);

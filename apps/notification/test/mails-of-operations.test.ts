@@ -17,14 +17,29 @@ beforeAll(async () => {
     ['cleo', 'tlh'],
   ] as const) {
     const email = `${customerReference}@example.com`;
-    await stack.customers.createCustomer({ crmId, providerReference, customerReference, userName: customerReference, email, language });
+    await stack.customers.createCustomer({
+      crmId,
+      providerReference,
+      customerReference,
+      userName: customerReference,
+      email,
+      language,
+    });
   }
-  await stack.customers.createCustomer({ crmId, providerReference, customerReference: 'nobody', userName: 'No address' });
+  await stack.customers.createCustomer({
+    crmId,
+    providerReference,
+    customerReference: 'nobody',
+    userName: 'No address',
+  });
 }, 180_000);
 afterAll(() => stack[Symbol.asyncDispose]());
 
 /** A separate appointment, so that its mails can be identified by the subject. */
-async function createAppointment(participations: { name: string; state: ParticipationState }[] = [], facts: Pick<CreateAppointmentRequest, 'price' | 'address'> = {}): Promise<string> {
+async function createAppointment(
+  participations: { name: string; state: ParticipationState }[] = [],
+  facts: Pick<CreateAppointmentRequest, 'price' | 'address'> = {},
+): Promise<string> {
   const reference = `class-${(names += 1)}-`;
   await stack.appointments.createAppointment({
     crmId,
@@ -38,7 +53,12 @@ async function createAppointment(participations: { name: string; state: Particip
     productReference: 'yoga',
     description: reference,
     ...facts,
-    participations: participations.map(({ name, state }) => ({ reference: `${reference}${name}`, name, email: `${name}@example.com`, state })),
+    participations: participations.map(({ name, state }) => ({
+      reference: `${reference}${name}`,
+      name,
+      email: `${name}@example.com`,
+      state,
+    })),
   });
   return reference;
 }
@@ -48,7 +68,12 @@ interface Flags {
   message?: string;
 }
 
-const create = (appointmentReference: string, customerReference: string, state: ParticipationState, { sendMails = true, message }: Flags = {}) =>
+const create = (
+  appointmentReference: string,
+  customerReference: string,
+  state: ParticipationState,
+  { sendMails = true, message }: Flags = {},
+) =>
   stack.participations.createParticipation({
     crmId,
     providerReference,
@@ -62,7 +87,12 @@ const create = (appointmentReference: string, customerReference: string, state: 
     message,
   });
 
-const update = (appointmentReference: string, customerReference: string, state: ParticipationState, { sendMails = true, message }: Flags = {}) =>
+const update = (
+  appointmentReference: string,
+  customerReference: string,
+  state: ParticipationState,
+  { sendMails = true, message }: Flags = {},
+) =>
   stack.participations.updateParticipation({
     crmId,
     providerReference,
@@ -86,7 +116,10 @@ const arrived = (about: string): string[] =>
     .map(({ recipients, parsed }) => `${recipients.join()} ${parsed.subject!.replace(about, '')}`)
     .sort((one, other) => one.split('@')[0]!.localeCompare(other.split('@')[0]!));
 
-/** Adds a booking that is certain to send a mail after the test's own changes: once its mail has arrived, so have the earlier ones. */
+/**
+ * Adds a booking that is certain to send a mail after the test's own changes: once its mail has arrived, so have the
+ * earlier ones.
+ */
 async function expectMails(about: string, expected: string[]): Promise<void> {
   const marker = await createAppointment();
   await create(marker, 'bill', BOOKED);
@@ -97,7 +130,11 @@ async function expectMails(about: string, expected: string[]): Promise<void> {
 }
 
 const unsentAbout = (about: string) =>
-  stack.database.kysely.selectFrom('mail').select('id').where(sql`content ->> 'subject'`, 'like', `%${about}%`).execute();
+  stack.database.kysely
+    .selectFrom('mail')
+    .select('id')
+    .where(sql`content ->> 'subject'`, 'like', `%${about}%`)
+    .execute();
 
 const anna = 'anna@example.com';
 const bill = 'bill@example.com';
@@ -110,16 +147,28 @@ interface Row {
 
 const rows: Row[] = [
   { name: 'create BOOKED', act: (about) => create(about, 'anna', BOOKED), mails: [`${anna} Ihre Buchung: `] },
-  { name: 'create BOOKED for somebody who reads English', act: (about) => create(about, 'bill', BOOKED), mails: [`${bill} Your booking: `] },
+  {
+    name: 'create BOOKED for somebody who reads English',
+    act: (about) => create(about, 'bill', BOOKED),
+    mails: [`${bill} Your booking: `],
+  },
   {
     name: 'create BOOKED for somebody whose language we do not speak: that of the CRM',
     act: (about) => create(about, 'cleo', BOOKED),
     mails: ['cleo@example.com Ihre Buchung: '],
   },
   { name: 'create BOOKED for somebody without an address', act: (about) => create(about, 'nobody', BOOKED), mails: [] },
-  { name: 'create BOOKED, sendMails=false', act: (about) => create(about, 'anna', BOOKED, { sendMails: false }), mails: [] },
+  {
+    name: 'create BOOKED, sendMails=false',
+    act: (about) => create(about, 'anna', BOOKED, { sendMails: false }),
+    mails: [],
+  },
   { name: 'create REQUESTED', act: (about) => create(about, 'anna', REQUESTED), mails: [`${anna} Ihre Anfrage: `] },
-  { name: 'create REQUESTED, sendMails=false', act: (about) => create(about, 'anna', REQUESTED, { sendMails: false }), mails: [] },
+  {
+    name: 'create REQUESTED, sendMails=false',
+    act: (about) => create(about, 'anna', REQUESTED, { sendMails: false }),
+    mails: [],
+  },
   { name: 'create RESERVED', act: (about) => create(about, 'anna', RESERVED), mails: [] },
   { name: 'create CANCELED', act: (about) => create(about, 'anna', CANCELED), mails: [] },
   { name: 'create DELETED', act: (about) => create(about, 'anna', DELETED), mails: [] },
@@ -257,7 +306,13 @@ describe('which mail goes to whom', () => {
     const person = { email: 'ida@example.com', username: 'ida', lastName: 'Ida', language: 'en' };
     await stack.identity.addStaff({ crmId, providerReference, member: { $case: 'invitation', value: person } });
     await stack.identity.createUser({ crmId, reference: 'ida@crm', ...person });
-    const { user } = await stack.identity.createUser({ crmId, reference: 'ida-2@crm', email: person.email, username: 'ida-2', lastName: 'Ida' });
+    const { user } = await stack.identity.createUser({
+      crmId,
+      reference: 'ida-2@crm',
+      email: person.email,
+      username: 'ida-2',
+      lastName: 'Ida',
+    });
     expect(user!.email).not.toBe(person.email);
     const mails = () => stack.smtp.mails.filter(({ parsed }) => parsed.subject?.includes('confirm your email address'));
     await eventually(() => expect(mails()).toHaveLength(1));
@@ -270,7 +325,9 @@ describe('which mail goes to whom', () => {
 describe('a mail', () => {
   it('says who sends it, what for, when and where, and carries the request id', async () => {
     const about = await createAppointment();
-    await runWithContext({ requestId: 'request-of-anna' }, () => create(about, 'anna', BOOKED, { message: 'Bring a mat <b>\nand water' }));
+    await runWithContext({ requestId: 'request-of-anna' }, () =>
+      create(about, 'anna', BOOKED, { message: 'Bring a mat <b>\nand water' }),
+    );
     await expectMails(about, [`${anna} Ihre Buchung: `]);
     const { parsed } = stack.smtp.mails.find((mail) => mail.parsed.subject?.includes(about))!;
     expect(parsed.from!.value).toEqual([{ name: 'Yoga & Co via Studio', address: 'hello@studio.example' }]);
@@ -287,8 +344,12 @@ describe('a mail', () => {
   });
 
   it('has the price and the reference of the booking, and when it is cancelled says through which CRM and has no link', async () => {
-    const about = await createAppointment([], { price: { value: 49.9, currency: 'EUR' }, address: { kind: { $case: 'text', value: 'https://meet.example/room' } } });
-    const mail = (subject: string) => stack.smtp.mails.find(({ parsed }) => parsed.subject === `${subject}: ${about}`)!.parsed;
+    const about = await createAppointment([], {
+      price: { value: 49.9, currency: 'EUR' },
+      address: { kind: { $case: 'text', value: 'https://meet.example/room' } },
+    });
+    const mail = (subject: string) =>
+      stack.smtp.mails.find(({ parsed }) => parsed.subject === `${subject}: ${about}`)!.parsed;
     await runWithContext({ requestId: 'first', actor: 'crm:0123456789ab' }, async () => {
       await create(about, 'anna', BOOKED);
       await update(about, 'anna', CANCELED);
@@ -296,14 +357,22 @@ describe('a mail', () => {
       await cancel(about);
     });
     await expectMails(about, [`${anna} Ihre Buchung: `, `${anna} Storniert: `, `${bill} Called off: `]);
-    expect(mail('Ihre Buchung').text).toContain(`  https://meet.example/room\n  Preis: 49,90\u00A0€\n  Vorgangsnummer: ${about}anna\n`);
+    expect(mail('Ihre Buchung').text).toContain(
+      `  https://meet.example/room\n  Preis: 49,90\u00A0€\n  Vorgangsnummer: ${about}anna\n`,
+    );
     expect(mail('Storniert').text).toContain('Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.');
     expect(mail('Called off').text).toContain('This was done through Studio and applies to everyone taking part.');
-    for (const { text, html } of [mail('Storniert'), mail('Called off')]) expect(`${text}${String(html)}`).not.toContain('meet.example');
+    for (const { text, html } of [mail('Storniert'), mail('Called off')])
+      expect(`${text}${String(html)}`).not.toContain('meet.example');
   });
 
   it('shows the current logo, colour and imprint of the CRM', async () => {
-    await stack.admin.updateCrm({ crmId, logoUrl: 'https://cdn.example/logo.png', colour: '#0b7a4b', imprint: 'Acme GmbH\nHamburg' });
+    await stack.admin.updateCrm({
+      crmId,
+      logoUrl: 'https://cdn.example/logo.png',
+      colour: '#0b7a4b',
+      imprint: 'Acme GmbH\nHamburg',
+    });
     const about = await createAppointment();
     await create(about, 'anna', BOOKED);
     await expectMails(about, [`${anna} Ihre Buchung: `]);
@@ -316,6 +385,8 @@ describe('a mail', () => {
 
   it('is not kept once sent', async () => {
     const rest = stack.database.kysely.selectFrom('mail').select(['state', 'content', 'recipient']).distinct();
-    await eventually(async () => expect(await rest.execute()).toEqual([{ state: 'sent', content: null, recipient: null }]));
+    await eventually(async () =>
+      expect(await rest.execute()).toEqual([{ state: 'sent', content: null, recipient: null }]),
+    );
   });
 });

@@ -50,7 +50,10 @@ export interface DueMail {
   /** Given with the change. */
   message: string | undefined;
   calendar: CalendarMethod | undefined;
-  /** The first ones of the customer and the participation that it may have: it is written after the change, from what is true then. */
+  /**
+   * The first ones of the customer and the participation that it may have: it is written after the change, from what is
+   * true then.
+   */
   firstAddress: number;
   firstFacts: number;
 }
@@ -75,26 +78,60 @@ const appointmentsPerGroup = 8;
 /** If more about one participation wait, some are dropped (interface 6.3); the urgent ones do not count. */
 const maxWaiting = 5;
 const recent = 3;
-const urgent = new Set<MailTemplate>(['request-declined', 'booking-cancelled', 'appointment-cancelled', 'removed-by-deletion']);
+const urgent = new Set<MailTemplate>([
+  'request-declined',
+  'booking-cancelled',
+  'appointment-cancelled',
+  'removed-by-deletion',
+]);
 const firstStartMs = Date.parse('2030-01-01T08:00Z');
 const firstSlotMs = Date.parse('2031-01-01T00:00Z');
 const hourMs = 3_600_000;
 
 export async function startGroup(surroundings: Surroundings, random: Random, name: string): Promise<Group> {
-  const group: Group = { surroundings, random, name, customers: [], appointments: [], participations: [], count: 0, slots: 0 };
-  const slots = { raster: 60, defaultCapacity: 1, defaultAcceptBookings: true, state: 'TIMESLOT_STATE_BOOKABLE' } as const;
-  const timeslot = { reference: `slots-${name}`, resourceReference: `room-${name}`, start: textOf(firstSlotMs), end: textOf(firstSlotMs + 1_000 * hourMs), ...slots };
+  const group: Group = {
+    surroundings,
+    random,
+    name,
+    customers: [],
+    appointments: [],
+    participations: [],
+    count: 0,
+    slots: 0,
+  };
+  const slots = {
+    raster: 60,
+    defaultCapacity: 1,
+    defaultAcceptBookings: true,
+    state: 'TIMESLOT_STATE_BOOKABLE',
+  } as const;
+  const timeslot = {
+    reference: `slots-${name}`,
+    resourceReference: `room-${name}`,
+    start: textOf(firstSlotMs),
+    end: textOf(firstSlotMs + 1_000 * hourMs),
+    ...slots,
+  };
   await surroundings.timeslots.createTimeslots({ ...owned, timeslots: [timeslot] });
   for (let index = 0; index < customersPerGroup; index += 1) {
     const customer: Customer = { reference: next(group, 'customer'), addresses: [newAddress(group)], isDeleted: false };
-    await surroundings.customers.createCustomer({ ...owned, customerReference: customer.reference, userName: 'Ann', email: customer.addresses[0]!.email, language: 'en' });
+    await surroundings.customers.createCustomer({
+      ...owned,
+      customerReference: customer.reference,
+      userName: 'Ann',
+      email: customer.addresses[0]!.email,
+      language: 'en',
+    });
     group.customers.push(customer);
   }
   for (let index = 0; index < appointmentsPerGroup; index += 1) await createAppointment(group);
   return group;
 }
 
-/** What a group does, and how often in relation to the others. Each resolves with false if there is nothing that it could be done with. */
+/**
+ * What a group does, and how often in relation to the others. Each resolves with false if there is nothing that it
+ * could be done with.
+ */
 const actions: { weight: number; act: (group: Group) => Promise<boolean>; needsIdentity?: boolean }[] = [
   { weight: 38, act: book },
   { weight: 30, act: moveToState },
@@ -109,7 +146,7 @@ const lottery = actions.flatMap((action) => Array.from({ length: action.weight }
 
 /** Resolves once it has been done. */
 export async function changeSomething(group: Group, { identityAnswers }: { identityAnswers: boolean }): Promise<void> {
-  for (let isDone = false; !isDone; ) {
+  for (let isDone = false; !isDone;) {
     const { act, needsIdentity = false } = group.random.pick(lottery);
     isDone = (identityAnswers || !needsIdentity) && (await act(group));
   }
@@ -119,8 +156,21 @@ async function createAppointment(group: Group): Promise<Appointment> {
   const facts = { title: newTitle(group), ...newPeriod(group), sinceMs: performance.now() };
   const appointment = { reference: next(group, 'appointment'), facts };
   const { title: description, start, end } = facts;
-  const fixed = { capacity: 100, acceptBookings: true, resourceReference: `hall-${group.name}`, productReference: 'yoga', participations: [] };
-  const request = { ...owned, reference: appointment.reference, description, start: textOf(start.getTime()), end: textOf(end.getTime()), ...fixed };
+  const fixed = {
+    capacity: 100,
+    acceptBookings: true,
+    resourceReference: `hall-${group.name}`,
+    productReference: 'yoga',
+    participations: [],
+  };
+  const request = {
+    ...owned,
+    reference: appointment.reference,
+    description,
+    start: textOf(start.getTime()),
+    end: textOf(end.getTime()),
+    ...fixed,
+  };
   await patiently(() => group.surroundings.appointments.createAppointment(request));
   group.appointments.push(appointment);
   return appointment;
@@ -132,12 +182,28 @@ async function book(group: Group): Promise<boolean> {
   const state = random.pick([BOOKED, BOOKED, BOOKED, REQUESTED, REQUESTED, RESERVED]);
   const [reference, sendMails, message] = [next(group, 'booking'), random.chance(0.75), newMessage(group)];
   const appointment = random.chance(0.7) ? await appointmentWithout(group, customer) : undefined;
-  const participation: Participation = { reference, customer, appointment, state, facts: [], mails: [], isInvited: false };
+  const participation: Participation = {
+    reference,
+    customer,
+    appointment,
+    state,
+    facts: [],
+    mails: [],
+    isInvited: false,
+  };
   if (appointment !== undefined && random.chance(0.7)) {
     participation.facts.push(appointment.facts);
     participation.state = random.chance(0.05) ? random.pick([CANCELED, DELETED]) : state;
     const flags = { ignoreCapacity: false, onDuplicateRaise: false, sendMails };
-    const request = { ...owned, ...flags, reference, appointmentReference: appointment.reference, customerReference: customer.reference, state: participation.state, message };
+    const request = {
+      ...owned,
+      ...flags,
+      reference,
+      appointmentReference: appointment.reference,
+      customerReference: customer.reference,
+      state: participation.state,
+      message,
+    };
     await patiently(() => surroundings.participations.createParticipation(request));
   } else {
     const isHold = state === RESERVED && random.chance(0.5);
@@ -145,7 +211,18 @@ async function book(group: Group): Promise<boolean> {
     const { place, facts } = placeOf(group, appointment);
     participation.facts.push(facts);
     const whose = isHold ? undefined : ({ $case: 'customerReference', value: customer.reference } as const);
-    await patiently(() => surroundings.bookings.bookSlot({ ...owned, place, reference, state, customer: whose, message, ignoreNotice: false, sendMails }));
+    await patiently(() =>
+      surroundings.bookings.bookSlot({
+        ...owned,
+        place,
+        reference,
+        state,
+        customer: whose,
+        message,
+        ignoreNotice: false,
+        sendMails,
+      }),
+    );
   }
   group.participations.push(participation);
   if (participation.state === BOOKED) tell(participation, { template: 'booking-confirmed', sendMails, message });
@@ -171,15 +248,29 @@ async function moveToState(group: Group): Promise<boolean> {
   if (participation === undefined) return false;
   const { reference, appointment, customer } = participation;
   const { to: state, template } = move;
-  const [sendMails, message] = [template === undefined || mayBeMailed(participation, template) ? random.chance(0.75) : false, newMessage(group)];
+  const [sendMails, message] = [
+    template === undefined || mayBeMailed(participation, template) ? random.chance(0.75) : false,
+    newMessage(group),
+  ];
   if (move.from === RESERVED && state === BOOKED && (customer === undefined || random.chance(0.5))) {
-    const owner = customer ?? random.pick(group.customers.filter((each) => appointment === undefined || isWithout(group, appointment, each)));
-    const whose = customer === undefined ? ({ $case: 'customerReference', value: owner.reference } as const) : undefined;
+    const owner =
+      customer ??
+      random.pick(group.customers.filter((each) => appointment === undefined || isWithout(group, appointment, each)));
+    const whose =
+      customer === undefined ? ({ $case: 'customerReference', value: owner.reference } as const) : undefined;
     await changeBooking(group, participation, { customer: whose, message, sendMails });
     participation.customer = owner;
   } else if (appointment !== undefined && customer !== undefined && random.chance(0.3)) {
     const flags = { ignoreCapacity: false, onDuplicateRaise: false, sendMails };
-    const request = { ...owned, ...flags, reference, appointmentReference: appointment.reference, customerReference: customer.reference, state, message };
+    const request = {
+      ...owned,
+      ...flags,
+      reference,
+      appointmentReference: appointment.reference,
+      customerReference: customer.reference,
+      state,
+      message,
+    };
     await patiently(() => surroundings.participations.createParticipation(request));
   } else {
     await updateState(group, participation, { state, message, sendMails });
@@ -212,12 +303,29 @@ async function changeAppointment(group: Group): Promise<boolean> {
   const told = taking.filter(({ state }) => state === BOOKED || state === REQUESTED);
   const templateFor = ({ state }: Participation) => (state === BOOKED ? 'appointment-changed' : 'request-changed');
   const sendMails = told.every((each) => mayBeMailed(each, templateFor(each))) && random.chance(0.75);
-  const [time, description] = random.pick([[true, false], [false, true], [true, true], [false, false]] as const);
+  const [time, description] = random.pick([
+    [true, false],
+    [false, true],
+    [true, true],
+    [false, false],
+  ] as const);
   const { title, start, end } = appointment.facts;
-  const facts = { title: description ? newTitle(group) : title, ...(time ? newPeriod(group) : { start, end }), sinceMs: performance.now() };
+  const facts = {
+    title: description ? newTitle(group) : title,
+    ...(time ? newPeriod(group) : { start, end }),
+    sinceMs: performance.now(),
+  };
   const times = time ? { start: textOf(facts.start.getTime()), end: textOf(facts.end.getTime()) } : {};
   const fields = { ...times, description: description ? facts.title : undefined, capacity: random.integer(50, 100) };
-  await patiently(() => surroundings.appointments.updateAppointment({ ...owned, appointmentReference: appointment.reference, ...fields, noAddress: false, sendMails }));
+  await patiently(() =>
+    surroundings.appointments.updateAppointment({
+      ...owned,
+      appointmentReference: appointment.reference,
+      ...fields,
+      noAddress: false,
+      sendMails,
+    }),
+  );
   if (!time && !description) return true;
   appointment.facts = facts;
   for (const each of taking) each.facts.push(facts);
@@ -247,7 +355,13 @@ async function cancelAppointment(group: Group): Promise<boolean> {
 async function changeAddress(group: Group): Promise<boolean> {
   const customer = group.random.pick(group.customers);
   const address = newAddress(group);
-  await patiently(() => group.surroundings.customers.updateCustomer({ ...owned, customerReference: customer.reference, email: address.email }));
+  await patiently(() =>
+    group.surroundings.customers.updateCustomer({
+      ...owned,
+      customerReference: customer.reference,
+      email: address.email,
+    }),
+  );
   customer.addresses.push(address);
   return true;
 }
@@ -258,7 +372,13 @@ async function deleteCustomer(group: Group): Promise<boolean> {
   const customer = group.random.pick(group.customers);
   // The mails that are due to it are erased if they have not been sent by then.
   customer.isDeleted = true;
-  await patiently(() => group.surroundings.customers.deleteCustomer({ ...owned, customerReference: customer.reference, ignoreFutureAppointments: true }));
+  await patiently(() =>
+    group.surroundings.customers.deleteCustomer({
+      ...owned,
+      customerReference: customer.reference,
+      ignoreFutureAppointments: true,
+    }),
+  );
   const own = group.participations.filter((each) => each.customer === customer);
   for (const each of own.filter(isActive)) tell(each, { template: 'removed-by-deletion', sendMails: true });
   for (const each of own) each.appointment = undefined;
@@ -273,7 +393,11 @@ async function repeat(group: Group): Promise<boolean> {
   const { state, appointment } = participation;
   const message = newMessage(group);
   if (appointment !== undefined && (state === BOOKED || state === REQUESTED)) {
-    await changeBooking(group, participation, { place: { $case: 'appointmentReference', value: appointment.reference }, message, sendMails: true });
+    await changeBooking(group, participation, {
+      place: { $case: 'appointmentReference', value: appointment.reference },
+      message,
+      sendMails: true,
+    });
   }
   await updateState(group, participation, { state, message, sendMails: true });
   return true;
@@ -285,11 +409,29 @@ interface Told {
 }
 
 function updateState(group: Group, { reference }: Participation, change: Told & { state: ParticipationState }) {
-  return patiently(() => group.surroundings.participations.updateParticipation({ ...owned, participationReference: reference, ignoreCapacity: false, ...change }));
+  return patiently(() =>
+    group.surroundings.participations.updateParticipation({
+      ...owned,
+      participationReference: reference,
+      ignoreCapacity: false,
+      ...change,
+    }),
+  );
 }
 
-function changeBooking(group: Group, { reference }: Participation, change: Told & Pick<ChangeBookingRequest, 'place' | 'customer'>) {
-  return patiently(() => group.surroundings.bookings.changeBooking({ ...owned, participationReference: reference, ignoreNotice: false, ...change }));
+function changeBooking(
+  group: Group,
+  { reference }: Participation,
+  change: Told & Pick<ChangeBookingRequest, 'place' | 'customer'>,
+) {
+  return patiently(() =>
+    group.surroundings.bookings.changeBooking({
+      ...owned,
+      participationReference: reference,
+      ignoreNotice: false,
+      ...change,
+    }),
+  );
 }
 
 /** A mail is due, unless it was not wanted, or there is nobody to receive it. */
@@ -298,7 +440,15 @@ function tell(participation: Participation, { template, sendMails, message }: To
   if (!sendMails || customer === undefined) return;
   const calendar = calendarOf(template, isInvited);
   if (calendar === 'REQUEST') participation.isInvited = true;
-  mails.push({ participation, customer, template, message, calendar, firstAddress: customer.addresses.length - 1, firstFacts: facts.length - 1 });
+  mails.push({
+    participation,
+    customer,
+    template,
+    message,
+    calendar,
+    firstAddress: customer.addresses.length - 1,
+    firstFacts: facts.length - 1,
+  });
 }
 
 /** Interface 6.3: a mail about the end of a booking removes the event if an earlier one has added it. */
@@ -331,8 +481,14 @@ function isActive({ state }: Participation): boolean {
   return state === RESERVED || state === REQUESTED || state === BOOKED;
 }
 
-/** One whose customer, if it has one, was not deleted. Half of the time it is a recent one, so that its changes follow each other closely. */
-function pickOf({ random, participations }: Group, isWanted: (participation: Participation) => boolean): Participation | undefined {
+/**
+ * One whose customer, if it has one, was not deleted. Half of the time it is a recent one, so that its changes follow
+ * each other closely.
+ */
+function pickOf(
+  { random, participations }: Group,
+  isWanted: (participation: Participation) => boolean,
+): Participation | undefined {
   const wanted = participations.filter((each) => each.customer?.isDeleted !== true && isWanted(each));
   return wanted.length === 0 ? undefined : random.pick(random.chance(0.5) ? wanted.slice(-recent) : wanted);
 }
@@ -349,10 +505,24 @@ function isWithout({ participations }: Group, appointment: Appointment, customer
 
 /** The place of the appointment, or a new slot. */
 function placeOf(group: Group, appointment: Appointment | undefined) {
-  if (appointment !== undefined) return { place: { $case: 'appointmentReference', value: appointment.reference } as const, facts: { ...appointment.facts, sinceMs: performance.now() } };
+  if (appointment !== undefined)
+    return {
+      place: { $case: 'appointmentReference', value: appointment.reference } as const,
+      facts: { ...appointment.facts, sinceMs: performance.now() },
+    };
   const startMs = firstSlotMs + (group.slots += 1) * hourMs;
-  const facts = { title: newTitle(group), start: new Date(startMs), end: new Date(startMs + hourMs), sinceMs: performance.now() };
-  const value: TimeslotPlace = { timeslotReference: `slots-${group.name}`, start: textOf(startMs), productReference: 'talk', description: facts.title };
+  const facts = {
+    title: newTitle(group),
+    start: new Date(startMs),
+    end: new Date(startMs + hourMs),
+    sinceMs: performance.now(),
+  };
+  const value: TimeslotPlace = {
+    timeslotReference: `slots-${group.name}`,
+    start: textOf(startMs),
+    productReference: 'talk',
+    description: facts.title,
+  };
   return { place: { $case: 'timeslot', value } as const, facts };
 }
 
@@ -361,7 +531,8 @@ const next = (group: Group, kind: string): string => `${kind}-${group.name}-${(g
 const newTitle = (group: Group): string => next(group, 'title');
 
 /** Most changes have one. */
-const newMessage = (group: Group): string | undefined => (group.random.chance(0.85) ? `${next(group, 'message')}.` : undefined);
+const newMessage = (group: Group): string | undefined =>
+  group.random.chance(0.85) ? `${next(group, 'message')}.` : undefined;
 
 function newAddress(group: Group): Customer['addresses'][number] {
   return { email: `${next(group, 'ann')}@example.com`, sinceMs: performance.now() };

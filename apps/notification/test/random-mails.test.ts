@@ -18,41 +18,83 @@ const changes = 1_440;
 const leastParticipations = 500;
 
 describe('mails about bookings that change at random, while what they need is stopped and started', () => {
-  it.each(seeds)('arrive once, in order, and leave the right events in calendars, with seed %i', { timeout: 600_000 }, async (seed) => {
-    await using surroundings = await startSurroundings();
-    const groups = await Promise.all(Array.from({ length: groupCount }, (_, index) => startGroup(surroundings, createRandom(seed, index), String(index))));
-    const { notification, unrecorded } = await changeWhileDisturbed(surroundings, groups, changes, createRandom(seed, groupCount));
-    await using _ = notification;
-    await untilQuiet(surroundings);
+  it.each(seeds)(
+    'arrive once, in order, and leave the right events in calendars, with seed %i',
+    { timeout: 600_000 },
+    async (seed) => {
+      await using surroundings = await startSurroundings();
+      const groups = await Promise.all(
+        Array.from({ length: groupCount }, (_, index) =>
+          startGroup(surroundings, createRandom(seed, index), String(index)),
+        ),
+      );
+      const { notification, unrecorded } = await changeWhileDisturbed(
+        surroundings,
+        groups,
+        changes,
+        createRandom(seed, groupCount),
+      );
+      await using _ = notification;
+      await untilQuiet(surroundings);
 
-    const participations = groups.flatMap((group) => group.participations);
-    const { arrivals, missing, surplus } = assign(participations.flatMap(({ mails }) => mails), surroundings.smtp.mails);
-    const copies = findUnexplainedCopies(arrivals, unrecorded);
-    const [contents, overtaken, calendars] = [findWrongContents(arrivals), findOvertaken(arrivals), findWrongCalendars(arrivals)];
-    expect({ missing, surplus, copies, contents, overtaken, calendars }).toEqual({ missing: [], surplus: [], copies: [], contents: [], overtaken: [], calendars: [] });
-    expect(participations.length).toBeGreaterThanOrEqual(leastParticipations);
-    expect(new Set(arrivals.map(({ template }) => template)).size).toBe(10);
-  });
+      const participations = groups.flatMap((group) => group.participations);
+      const { arrivals, missing, surplus } = assign(
+        participations.flatMap(({ mails }) => mails),
+        surroundings.smtp.mails,
+      );
+      const copies = findUnexplainedCopies(arrivals, unrecorded);
+      const [contents, overtaken, calendars] = [
+        findWrongContents(arrivals),
+        findOvertaken(arrivals),
+        findWrongCalendars(arrivals),
+      ];
+      expect({ missing, surplus, copies, contents, overtaken, calendars }).toEqual({
+        missing: [],
+        surplus: [],
+        copies: [],
+        contents: [],
+        overtaken: [],
+        calendars: [],
+      });
+      expect(participations.length).toBeGreaterThanOrEqual(leastParticipations);
+      expect(new Set(arrivals.map(({ template }) => template)).size).toBe(10);
+    },
+  );
 });
 
 /** Resolves once no event and no mail waits anywhere. */
 async function untilQuiet({ nats, services, database }: Surroundings): Promise<void> {
   await using broker = connectBroker({ url: nats.url('test'), name: 'test', logger: testLogger('test') });
   const { manager } = await broker.jetStream(AbortSignal.timeout(5_000));
-  const open = ({ databaseUrl: url }: ServiceProcess) => createDatabase<MessagingSchema>({ url, applicationName: 'test', logger: testLogger('test'), ...longTimeout });
+  const open = ({ databaseUrl: url }: ServiceProcess) =>
+    createDatabase<MessagingSchema>({ url, applicationName: 'test', logger: testLogger('test'), ...longTimeout });
   await using calendar = open(services.calendar);
   await using customer = open(services.customer);
   const waiting = async () => {
-    const unsent = await Promise.all([calendar, customer].map(({ kysely }) => kysely.selectFrom('outbox').select('sentAt').where('sentAt', 'is', null).execute()));
-    const consumers = await Promise.all([events.participationChanged, events.customerErasureRequested].map((event) => manager.consumers.info(streamName, consumerName('notification', event))));
+    const unsent = await Promise.all(
+      [calendar, customer].map(({ kysely }) =>
+        kysely.selectFrom('outbox').select('sentAt').where('sentAt', 'is', null).execute(),
+      ),
+    );
+    const consumers = await Promise.all(
+      [events.participationChanged, events.customerErasureRequested].map((event) =>
+        manager.consumers.info(streamName, consumerName('notification', event)),
+      ),
+    );
     const unwritten = await database.kysely.selectFrom('unwrittenMail').select('id').execute();
     const pending = await database.kysely.selectFrom('mail').select('id').where('state', '=', 'pending').execute();
     return {
       unsent: unsent.flat().length,
-      unprocessed: consumers.reduce((sum, { num_pending: waitingEvents, num_ack_pending: inDelivery }) => sum + waitingEvents + inDelivery, 0),
+      unprocessed: consumers.reduce(
+        (sum, { num_pending: waitingEvents, num_ack_pending: inDelivery }) => sum + waitingEvents + inDelivery,
+        0,
+      ),
       unwritten: unwritten.length,
       pending: pending.length,
     };
   };
-  await vi.waitFor(async () => expect(await waiting()).toEqual({ unsent: 0, unprocessed: 0, unwritten: 0, pending: 0 }), { timeout: quietMs, interval: 200 });
+  await vi.waitFor(
+    async () => expect(await waiting()).toEqual({ unsent: 0, unprocessed: 0, unwritten: 0, pending: 0 }),
+    { timeout: quietMs, interval: 200 },
+  );
 }

@@ -5,12 +5,12 @@ import type { MailTemplate } from '../src/language/texts.ts';
 const templates: Record<string, MailTemplate> = {
   'Your booking': 'booking-confirmed',
   'Your request': 'request-received',
-  'Confirmed': 'request-confirmed',
-  'Declined': 'request-declined',
+  Confirmed: 'request-confirmed',
+  Declined: 'request-declined',
   'New time': 'booking-moved',
-  'Changed': 'appointment-changed',
+  Changed: 'appointment-changed',
   'Your request has changed': 'request-changed',
-  'Cancelled': 'booking-cancelled',
+  Cancelled: 'booking-cancelled',
   'Called off': 'appointment-cancelled',
   'Your data was deleted': 'removed-by-deletion',
 };

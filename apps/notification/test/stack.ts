@@ -1,9 +1,25 @@
-import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentServiceService,
+  BookingServiceService,
+  ParticipationServiceService,
+  TimeslotServiceService,
+} from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { MailServiceService, ParticipationMailServiceService, SandboxMailServiceService } from '@scheduling/contracts/notification/v1';
+import {
+  MailServiceService,
+  ParticipationMailServiceService,
+  SandboxMailServiceService,
+} from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
-import { connectBroker, consumerName, type EventDefinition, eventHeaders, type NatsUser, streamName } from '@scheduling/events';
+import {
+  connectBroker,
+  consumerName,
+  type EventDefinition,
+  eventHeaders,
+  type NatsUser,
+  streamName,
+} from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
 import {
@@ -28,7 +44,10 @@ import { createNotificationService, type Overrides } from '../src/service.ts';
 export const crmId = 'crm';
 export const providerReference = 'studio@crm';
 
-/** What notification works with, and clients of it: NATS, a mail server, a database, the other services as separate processes, and a CRM with a provider. */
+/**
+ * What notification works with, and clients of it: NATS, a mail server, a database, the other services as separate
+ * processes, and a CRM with a provider.
+ */
 export interface Surroundings extends AsyncDisposable {
   nats: TestNats;
   smtp: TestSmtp;
@@ -56,12 +75,18 @@ export interface TestStack extends Surroundings {
 export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
   await using starting = new AsyncDisposableStack();
   const surroundings = starting.use(await startSurroundings());
-  const notification = await createNotificationService(readConfig(surroundings.environment), testLogger('notification'), overrides);
+  const notification = await createNotificationService(
+    readConfig(surroundings.environment),
+    testLogger('notification'),
+    overrides,
+  );
   const { grpcPort, adminPort } = starting.use(notification);
   const [address, operatorsAddress] = [`127.0.0.1:${grpcPort}`, `127.0.0.1:${adminPort}`];
   const stack = {
     ...surroundings,
-    participationMails: starting.use(createClient(ParticipationMailServiceService, 'notification', address, longTimeout)),
+    participationMails: starting.use(
+      createClient(ParticipationMailServiceService, 'notification', address, longTimeout),
+    ),
     sandboxMails: starting.use(createClient(SandboxMailServiceService, 'notification', address, longTimeout)),
     mails: starting.use(createClient(MailServiceService, 'notification', operatorsAddress, longTimeout)),
     deadLetters: starting.use(createClient(DeadLetterServiceService, 'notification', operatorsAddress, longTimeout)),
@@ -96,7 +121,14 @@ export async function startSurroundings(): Promise<Surroundings> {
       // Many tests write to the same person.
       MAILS_PER_HOUR_AND_RECIPIENT: '0',
     },
-    database: starting.use(createDatabase<NotificationSchema>({ url: databaseUrl, applicationName: 'test', logger: testLogger('notification'), ...longTimeout })),
+    database: starting.use(
+      createDatabase<NotificationSchema>({
+        url: databaseUrl,
+        applicationName: 'test',
+        logger: testLogger('notification'),
+        ...longTimeout,
+      }),
+    ),
     admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
@@ -111,11 +143,24 @@ export async function startSurroundings(): Promise<Surroundings> {
 }
 
 /** A CRM with a provider; the references are the same in each. */
-export async function setUpProvider({ admin, identity }: Pick<Surroundings, 'admin' | 'identity'>, id: string, { sandbox = false } = {}): Promise<void> {
-  await admin.createCrm({ crmId: id, name: 'Studio', senderName: 'Studio', senderAddress: 'hello@studio.example', sandbox });
+export async function setUpProvider(
+  { admin, identity }: Pick<Surroundings, 'admin' | 'identity'>,
+  id: string,
+  { sandbox = false } = {},
+): Promise<void> {
+  await admin.createCrm({
+    crmId: id,
+    name: 'Studio',
+    senderName: 'Studio',
+    senderAddress: 'hello@studio.example',
+    sandbox,
+  });
   const [email, username] = id === crmId ? ['owner@studio.example', 'owner'] : [`owner@${id}.example`, `owner-${id}`];
   await identity.createUser({ crmId: id, reference: 'owner@crm', email, username, lastName: 'Owner' });
-  await identity.createAccount({ crmId: id, account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' } });
+  await identity.createAccount({
+    crmId: id,
+    account: { ownerReference: 'owner@crm', accountReference: 'account@crm', branch: 'misc' },
+  });
   await identity.createProvider({
     crmId: id,
     reference: providerReference,
@@ -129,9 +174,21 @@ export async function setUpProvider({ admin, identity }: Pick<Surroundings, 'adm
 }
 
 /** Publishes an event as its service does, as one that was published before. Returns its number in the stream. */
-export async function publishEvent<Data>({ nats }: Pick<Surroundings, 'nats'>, eventId: string, definition: EventDefinition<Data>, payload: Uint8Array): Promise<number> {
+export async function publishEvent<Data>(
+  { nats }: Pick<Surroundings, 'nats'>,
+  eventId: string,
+  definition: EventDefinition<Data>,
+  payload: Uint8Array,
+): Promise<number> {
   const service = definition.subject.split('.')[1] as NatsUser;
-  const headers = eventHeaders({ id: eventId, service, type: definition.type, time: new Date(), requestId: 'repeated', repeated: true });
+  const headers = eventHeaders({
+    id: eventId,
+    service,
+    type: definition.type,
+    time: new Date(),
+    requestId: 'repeated',
+    repeated: true,
+  });
   await using broker = connectBroker({ url: nats.url(service), name: service, logger: testLogger(service) });
   const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
   const { seq: sequence } = await client.publish(definition.subject, payload, { headers });
@@ -139,11 +196,18 @@ export async function publishEvent<Data>({ nats }: Pick<Surroundings, 'nats'>, e
 }
 
 /** Resolves when notification has processed the event with this number, and the earlier ones of its kind. */
-export async function processed<Data>({ nats }: Pick<Surroundings, 'nats'>, definition: EventDefinition<Data>, sequence: number): Promise<void> {
+export async function processed<Data>(
+  { nats }: Pick<Surroundings, 'nats'>,
+  definition: EventDefinition<Data>,
+  sequence: number,
+): Promise<void> {
   await using broker = connectBroker({ url: nats.url('test'), name: 'test', logger: testLogger('test') });
   const { manager } = await broker.jetStream(AbortSignal.timeout(5_000));
   await eventually(async () => {
-    const { ack_floor: acknowledged } = await manager.consumers.info(streamName, consumerName('notification', definition));
+    const { ack_floor: acknowledged } = await manager.consumers.info(
+      streamName,
+      consumerName('notification', definition),
+    );
     expect(acknowledged.stream_seq).toBeGreaterThanOrEqual(sequence);
   });
 }

@@ -1,4 +1,9 @@
-import { DeliveryStateServiceService, EventServiceService, type Webhook as WebhookMessage, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
+import {
+  DeliveryStateServiceService,
+  EventServiceService,
+  type Webhook as WebhookMessage,
+  WebhookServiceService,
+} from '@scheduling/contracts/webhook/v1';
 import type { Database } from '@scheduling/postgres';
 import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
 import { callers } from './callers.ts';
@@ -35,7 +40,12 @@ export function hostWebhookService(dependencies: WebhookDependencies, tests: Tes
     getWebhook: async (request) => ({ webhook: toMessage(await getWebhook(dependencies, request)) }),
     listWebhooks: async (request) => ({ webhooks: (await listWebhooks(dependencies, request)).map(toMessage) }),
     updateWebhook: async ({ types, ignoreActors, enabled: isEnabled, ...change }) => {
-      const webhook = await updateWebhook(dependencies, { ...change, types: types?.values, ignoreActors: ignoreActors?.values, isEnabled });
+      const webhook = await updateWebhook(dependencies, {
+        ...change,
+        types: types?.values,
+        ignoreActors: ignoreActors?.values,
+        isEnabled,
+      });
       return { webhook: toMessage(webhook) };
     },
     deleteWebhook: async (request) => {

@@ -29,7 +29,11 @@ export interface Overrides {
 }
 
 /** Assembles the service, for the process as well as the tests. */
-export function createWebhookService(config: Config, logger: Logger, overrides: Overrides = {}): Promise<RunningService> {
+export function createWebhookService(
+  config: Config,
+  logger: Logger,
+  overrides: Overrides = {},
+): Promise<RunningService> {
   return createService<WebhookSchema>({
     name: 'webhook',
     settings: config,

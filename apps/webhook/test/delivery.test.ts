@@ -32,7 +32,14 @@ interface Created {
 
 async function createWebhook(settings: Record<string, unknown> = {}, owner: TestCrm = crm): Promise<Created> {
   const reference = `hook-${randomUUID()}`;
-  const { secret, created } = await stack.webhooks.createWebhook({ crmId: owner.crmId, reference, url: endpoint.url, types: [], ignoreActors: [], ...settings });
+  const { secret, created } = await stack.webhooks.createWebhook({
+    crmId: owner.crmId,
+    reference,
+    url: endpoint.url,
+    types: [],
+    ignoreActors: [],
+    ...settings,
+  });
   expect(created).toBe(true);
   return { reference, secret: secret! };
 }
@@ -48,7 +55,8 @@ async function attemptsOf({ reference }: Created) {
 }
 
 /** The references of the customers whose events have arrived, in order. */
-const arrived = ({ calls }: EndpointServer = endpoint): (string | null)[] => calls.map(({ event }) => event.data.reference);
+const arrived = ({ calls }: EndpointServer = endpoint): (string | null)[] =>
+  calls.map(({ event }) => event.data.reference);
 
 function verify(secret: string, { headers, body }: ReceivedCall): void {
   new Verifier(secret).verify(body, headers as Record<string, string>);
@@ -66,8 +74,12 @@ it('sends each event of the feed, in order, as it is in the feed, with a signatu
     verify(webhook.secret, call);
     expect(call.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': call.event.id });
   }
-  await eventually(async () => expect(await readWebhook(webhook)).toMatchObject({ after: feed.at(-1)!.id, failedAttempts: 0, enabled: true }));
-  expect(() => verify(webhook.secret, { ...endpoint.calls[0]!, body: `${endpoint.calls[0]!.body} ` })).toThrow(/signature/i);
+  await eventually(async () =>
+    expect(await readWebhook(webhook)).toMatchObject({ after: feed.at(-1)!.id, failedAttempts: 0, enabled: true }),
+  );
+  expect(() => verify(webhook.secret, { ...endpoint.calls[0]!, body: `${endpoint.calls[0]!.body} ` })).toThrow(
+    /signature/i,
+  );
 });
 
 describe('an event that cannot be delivered', () => {
@@ -81,7 +93,15 @@ describe('an event that cannot be delivered', () => {
     const [first, second] = await crm.createCustomers(2);
     await eventually(() => expect(arrived()).toEqual([first, first, first, first, second]));
     expect(new Set(endpoint.calls.slice(0, 4).map(({ headers }) => headers['webhook-id'])).size).toBe(1);
-    await eventually(async () => expect(await attemptsOf(webhook)).toMatchObject([{ status: 200 }, { status: 200 }, { status: 500 }, { status: 500 }, { status: 500 }]));
+    await eventually(async () =>
+      expect(await attemptsOf(webhook)).toMatchObject([
+        { status: 200 },
+        { status: 200 },
+        { status: 500 },
+        { status: 500 },
+        { status: 500 },
+      ]),
+    );
     for (const call of endpoint.calls) verify(webhook.secret, call);
   });
 
@@ -96,22 +116,36 @@ describe('an event that cannot be delivered', () => {
     ['after its last attempt', 4, answerWith(503)],
     ['at once if the endpoint says that it is gone', 1, answerWith(410)],
     ['after its last attempt, if it is redirected', 4, answerWith(302, { location: 'http://127.0.0.1:1/' })],
-  ])('disables the webhook %s, which is an event; enabled again, it continues where it stopped', async (_, attempts, answer) => {
-    endpoint.answer = answer;
-    const other = used.use(await startEndpoint());
-    const webhook = await createWebhook();
-    await createWebhook({ url: other.url, types: ['webhook.disabled'] });
-    const references = await crm.createCustomers(2);
-    await eventually(async () => expect(await readWebhook(webhook)).toMatchObject({ enabled: false }));
-    expect(arrived()).toEqual(Array.from({ length: attempts }, () => references[0]));
-    await eventually(() => expect(other.calls.map(({ event }) => event)).toMatchObject([{ type: 'webhook.disabled', data: { reference: webhook.reference, state: 'DISABLED', previousState: 'ENABLED' } }]));
-    const feed = await crm.feed();
-    expect(feed.map(({ type }) => type).toSorted()).toEqual(['customer.created', 'customer.created', 'webhook.disabled']);
-    endpoint.calls.splice(0);
-    endpoint.answer = answerWith(204);
-    await stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, enabled: true });
-    await eventually(() => expect(endpoint.calls.map(({ event }) => event)).toEqual(feed));
-  });
+  ])(
+    'disables the webhook %s, which is an event; enabled again, it continues where it stopped',
+    async (_, attempts, answer) => {
+      endpoint.answer = answer;
+      const other = used.use(await startEndpoint());
+      const webhook = await createWebhook();
+      await createWebhook({ url: other.url, types: ['webhook.disabled'] });
+      const references = await crm.createCustomers(2);
+      await eventually(async () => expect(await readWebhook(webhook)).toMatchObject({ enabled: false }));
+      expect(arrived()).toEqual(Array.from({ length: attempts }, () => references[0]));
+      await eventually(() =>
+        expect(other.calls.map(({ event }) => event)).toMatchObject([
+          {
+            type: 'webhook.disabled',
+            data: { reference: webhook.reference, state: 'DISABLED', previousState: 'ENABLED' },
+          },
+        ]),
+      );
+      const feed = await crm.feed();
+      expect(feed.map(({ type }) => type).toSorted()).toEqual([
+        'customer.created',
+        'customer.created',
+        'webhook.disabled',
+      ]);
+      endpoint.calls.splice(0);
+      endpoint.answer = answerWith(204);
+      await stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, enabled: true });
+      await eventually(() => expect(endpoint.calls.map(({ event }) => event)).toEqual(feed));
+    },
+  );
 
   it('waits as long as the endpoint asks for', async () => {
     endpoint.answer = answerWith(429, { 'retry-after': '3600' });
@@ -166,7 +200,8 @@ describe('a webhook', () => {
     const webhook = await createWebhook();
     const references = await crm.createCustomers(4);
     await eventually(() => expect(arrived()).toEqual(references));
-    const move = (after: string) => stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, after });
+    const move = (after: string) =>
+      stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, after });
     const feed = await crm.feed();
     await move(feed[1]!.id);
     await eventually(() => expect(arrived()).toEqual([...references, ...references.slice(2)]));
@@ -177,7 +212,12 @@ describe('a webhook', () => {
     await crm.createCustomers(2);
     await eventually(async () => expect(await crm.feed()).toHaveLength(6));
     endpoint.answer = answerWith(204);
-    await stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, enabled: true, after: 'end' });
+    await stack.webhooks.updateWebhook({
+      crmId: crm.crmId,
+      webhookReference: webhook.reference,
+      enabled: true,
+      after: 'end',
+    });
     const [last] = await crm.createCustomers(1);
     await eventually(() => expect(arrived().slice(10)).toEqual([last]));
   });
@@ -190,15 +230,27 @@ describe('a webhook', () => {
     await eventually(async () => expect(await crm.feed()).toHaveLength(3));
     const response = await held;
     endpoint.answer = answerWith(204);
-    const { webhook: moved } = await stack.webhooks.updateWebhook({ crmId: crm.crmId, webhookReference: webhook.reference, after: 'end' });
+    const { webhook: moved } = await stack.webhooks.updateWebhook({
+      crmId: crm.crmId,
+      webhookReference: webhook.reference,
+      after: 'end',
+    });
     const [last] = await crm.createCustomers(1);
     response.writeHead(204).end();
     await eventually(async () => expect(await attemptsOf(webhook)).toMatchObject([{ status: 204 }]));
     expect(await readWebhook(webhook)).toMatchObject({ after: moved!.after });
     // As if the longest time had passed that a request can take.
-    const waiting = await stack.database.kysely.selectFrom('webhook').select('dueAt').where('reference', '=', webhook.reference).executeTakeFirstOrThrow();
+    const waiting = await stack.database.kysely
+      .selectFrom('webhook')
+      .select('dueAt')
+      .where('reference', '=', webhook.reference)
+      .executeTakeFirstOrThrow();
     expect(waiting.dueAt.getTime() - Date.now()).toBeGreaterThan(5_000);
-    await stack.database.kysely.updateTable('webhook').set({ dueAt: new Date() }).where('reference', '=', webhook.reference).execute();
+    await stack.database.kysely
+      .updateTable('webhook')
+      .set({ dueAt: new Date() })
+      .where('reference', '=', webhook.reference)
+      .execute();
     await eventually(() => expect(arrived()).toEqual([first, last]));
   });
 
@@ -208,7 +260,11 @@ describe('a webhook', () => {
     await crm.createCustomers(1);
     await eventually(() => expect(endpoint.calls).toHaveLength(1));
     for (const each of [webhook.secret, secret]) verify(each, endpoint.calls[0]!);
-    await stack.database.kysely.updateTable('webhook').set({ previousSecretUntil: new Date() }).where('reference', '=', webhook.reference).execute();
+    await stack.database.kysely
+      .updateTable('webhook')
+      .set({ previousSecretUntil: new Date() })
+      .where('reference', '=', webhook.reference)
+      .execute();
     await crm.createCustomers(1);
     await eventually(() => expect(endpoint.calls).toHaveLength(2));
     verify(secret, endpoint.calls[1]!);
@@ -217,7 +273,11 @@ describe('a webhook', () => {
 
   it('has a secret that is nowhere in the database', async () => {
     const { secret, reference } = await createWebhook();
-    const row = await stack.database.kysely.selectFrom('webhook').selectAll().where('reference', '=', reference).executeTakeFirstOrThrow();
+    const row = await stack.database.kysely
+      .selectFrom('webhook')
+      .selectAll()
+      .where('reference', '=', reference)
+      .executeTakeFirstOrThrow();
     expect(row.secret).toMatch(/^test:/);
     expect(JSON.stringify(row)).not.toContain(secret.slice('whsec_'.length));
   });
@@ -228,8 +288,12 @@ describe('a webhook', () => {
     await stack.webhooks.updateWebhook({ ...key, enabled: false });
     endpoint.answer = answerWith(418);
     const { eventId } = await stack.webhooks.testWebhook(key);
-    await eventually(async () => expect(await attemptsOf(webhook)).toMatchObject([{ eventId, eventType: 'webhook.test', status: 418 }]));
-    expect(endpoint.calls).toMatchObject([{ event: { id: eventId, type: 'webhook.test', data: { reference: webhook.reference } } }]);
+    await eventually(async () =>
+      expect(await attemptsOf(webhook)).toMatchObject([{ eventId, eventType: 'webhook.test', status: 418 }]),
+    );
+    expect(endpoint.calls).toMatchObject([
+      { event: { id: eventId, type: 'webhook.test', data: { reference: webhook.reference } } },
+    ]);
     verify(webhook.secret, endpoint.calls[0]!);
     expect(await crm.feed()).toEqual([]);
     expect(await readWebhook(webhook)).toMatchObject({ enabled: false, failedAttempts: 0 });
@@ -270,7 +334,9 @@ describe('the tests of a CRM', () => {
     const webhook = await createWebhook();
     const held = hold();
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => unlessTooMany(() => test(webhook))));
-    expect(results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))).toMatchObject([limited, limited, limited]);
+    expect(results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))).toMatchObject(
+      [limited, limited, limited],
+    );
     await eventually(() => expect(held).toHaveLength(5));
     for (const response of held) response.writeHead(204).end();
   });
@@ -279,7 +345,9 @@ describe('the tests of a CRM', () => {
     const webhook = await createWebhook();
     for (let count = 0; count < 30; count += 1) {
       const eventId = await test(webhook);
-      await eventually(async () => expect(await attemptsOf(webhook)).toContainEqual(expect.objectContaining({ eventId })));
+      await eventually(async () =>
+        expect(await attemptsOf(webhook)).toContainEqual(expect.objectContaining({ eventId })),
+      );
     }
     await stack.restart();
     await stack.webhooks.deleteWebhook({ crmId: crm.crmId, webhookReference: webhook.reference });
@@ -291,7 +359,9 @@ describe('the tests of a CRM', () => {
       .where('crmId', '=', crm.crmId)
       .execute();
     await test(next);
-    expect(await stack.database.kysely.selectFrom('webhookTest').select('eventId').where('crmId', '=', crm.crmId).execute()).toHaveLength(1);
+    expect(
+      await stack.database.kysely.selectFrom('webhookTest').select('eventId').where('crmId', '=', crm.crmId).execute(),
+    ).toHaveLength(1);
   });
 
   it('are not among those being sent if their process was killed', async () => {
@@ -315,14 +385,28 @@ it('sends nothing to webhooks that were disabled while they waited for a connect
   const held: ServerResponse[] = [];
   endpoint.answer = (response) => void held.push(response);
   // One host gets 25 connections.
-  const urls = owners.flatMap((owner, index) => Array.from({ length: 9 }, (_, number) => ({ owner, url: `${endpoint.url}/${index}/${number}` })));
+  const urls = owners.flatMap((owner, index) =>
+    Array.from({ length: 9 }, (_, number) => ({ owner, url: `${endpoint.url}/${index}/${number}` })),
+  );
   const webhooks: (Created & { owner: TestCrm; path: string })[] = [];
-  for (const { owner, url } of urls) webhooks.push({ owner, path: new URL(url).pathname, ...(await createWebhook({ url }, owner)) });
+  for (const { owner, url } of urls)
+    webhooks.push({ owner, path: new URL(url).pathname, ...(await createWebhook({ url }, owner)) });
   await Promise.all(owners.map((owner) => owner.createCustomers(1)));
-  const leased = () => stack.database.kysely.selectFrom('webhook').select('reference').where('crmId', 'in', owners.map(({ crmId }) => crmId)).where('lease', 'is not', null).execute();
+  const leased = () =>
+    stack.database.kysely
+      .selectFrom('webhook')
+      .select('reference')
+      .where(
+        'crmId',
+        'in',
+        owners.map(({ crmId }) => crmId),
+      )
+      .where('lease', 'is not', null)
+      .execute();
   await eventually(async () => expect([held.length, (await leased()).length]).toEqual([25, 27]));
   const waiting = webhooks.filter(({ path }) => !endpoint.calls.some((call) => call.path === path));
-  for (const { owner, reference } of waiting) await stack.webhooks.updateWebhook({ crmId: owner.crmId, webhookReference: reference, enabled: false });
+  for (const { owner, reference } of waiting)
+    await stack.webhooks.updateWebhook({ crmId: owner.crmId, webhookReference: reference, enabled: false });
   endpoint.answer = answerWith(204);
   for (const response of held) response.writeHead(204).end();
   await eventually(async () => expect(await leased()).toEqual([]));

@@ -32,7 +32,12 @@ export async function startEndpoint(): Promise<EndpointServer> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
-      const call = { path: request.url!, headers: request.headers, body, event: JSON.parse(body) as ReceivedCall['event'] };
+      const call = {
+        path: request.url!,
+        headers: request.headers,
+        body,
+        event: JSON.parse(body) as ReceivedCall['event'],
+      };
       calls.push(call);
       endpoint.answer(response, call);
     });

@@ -1,7 +1,17 @@
 import { freePort } from '@scheduling/embedded';
-import { type Certificate, type CertificateAuthority, createCertificateAuthority, eventually } from '@scheduling/testing';
+import {
+  type Certificate,
+  type CertificateAuthority,
+  createCertificateAuthority,
+  eventually,
+} from '@scheduling/testing';
 import { once } from 'node:events';
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, setGlobalProxyFromEnv } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  setGlobalProxyFromEnv,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, BlockList, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -29,11 +39,13 @@ afterEach(() => {
 });
 
 /** A poster that reaches servers on this machine, by the name endpoint.test unless there is a lookup. */
-const openPoster = (lookup: Lookup = toLoopback): Poster => createPoster({ allowPrivate: true, lookup, ca: authority.cert });
+const openPoster = (lookup: Lookup = toLoopback): Poster =>
+  createPoster({ allowPrivate: true, lookup, ca: authority.cert });
 
 const toLoopback: Lookup = async () => ['127.0.0.1'];
 
-const send = (poster: Poster, url: string, signal = never): Promise<PostResult> => poster.post(url, { 'x-signature': 'abc' }, body, signal);
+const send = (poster: Poster, url: string, signal = never): Promise<PostResult> =>
+  poster.post(url, { 'x-signature': 'abc' }, body, signal);
 
 /** Listens, and notes the local address of each connection at once, before anything is received. */
 async function listen(server: Server, { host = '127.0.0.1', port: wantedPort = 0 } = {}) {
@@ -62,17 +74,24 @@ async function listen(server: Server, { host = '127.0.0.1', port: wantedPort = 0
   };
 }
 
-const listenHttps = (handle: RequestListener, at?: { host: string; port?: number }) => listen(createHttpsServer(certificate, handle), at);
+const listenHttps = (handle: RequestListener, at?: { host: string; port?: number }) =>
+  listen(createHttpsServer(certificate, handle), at);
 
-/** A server that answers with these bytes once it has received the head of a request, and leaves the connection open. */
+/**
+ * A server that answers with these bytes once it has received the head of a request, and leaves the connection open.
+ */
 const listenRaw = (answer: (socket: TLSSocket) => void) =>
   listen(createTlsServer(certificate, (socket) => void socket.once('data', () => answer(socket))));
 
 /** The same without TLS, as in development. */
-const listenPlain = (answer: (socket: Socket) => void) => listen(createTcpServer((socket) => void socket.once('data', () => answer(socket))));
+const listenPlain = (answer: (socket: Socket) => void) =>
+  listen(createTcpServer((socket) => void socket.once('data', () => answer(socket))));
 
 /** Writes as fast as the other side reads. */
-function writeEndlessly(socket: Socket, { first, next, onWritten }: { first: string; next: string; onWritten: (bytes: number) => void }): void {
+function writeEndlessly(
+  socket: Socket,
+  { first, next, onWritten }: { first: string; next: string; onWritten: (bytes: number) => void },
+): void {
   const many = next.repeat(Math.ceil(10_000 / next.length));
   const write = (): void => {
     do onWritten(many.length);
@@ -102,7 +121,12 @@ describe('a request', () => {
         response.writeHead(200, { 'content-type': 'text/plain' }).end('thank you');
       });
     });
-    const result = await openPoster().post(`${server.url}/ü?a=1&b=%20`, { 'X-Signature': 't=1,v1=abc', 'user-agent': 'test/1' }, body, never);
+    const result = await openPoster().post(
+      `${server.url}/ü?a=1&b=%20`,
+      { 'X-Signature': 't=1,v1=abc', 'user-agent': 'test/1' },
+      body,
+      never,
+    );
     expect(result).toEqual({ status: 200, ...anyDuration });
     expect(result.durationMs).toBeGreaterThanOrEqual(0);
     expect(received).toHaveLength(1);
@@ -134,13 +158,18 @@ describe('a request', () => {
 
   test('by http in development', async () => {
     const received: string[] = [];
-    await using server = await listen(createHttpServer((request, response) => {
-      void text(request).then((body) => {
-        received.push(`${request.headers.host} ${body}`);
-        response.writeHead(202).end();
-      });
-    }));
-    await expect(send(openPoster(), `http://endpoint.test:${server.port}/`)).resolves.toEqual({ status: 202, ...anyDuration });
+    await using server = await listen(
+      createHttpServer((request, response) => {
+        void text(request).then((body) => {
+          received.push(`${request.headers.host} ${body}`);
+          response.writeHead(202).end();
+        });
+      }),
+    );
+    await expect(send(openPoster(), `http://endpoint.test:${server.port}/`)).resolves.toEqual({
+      status: 202,
+      ...anyDuration,
+    });
     expect(received).toEqual([`endpoint.test:${server.port} ${body}`]);
   });
 
@@ -158,9 +187,15 @@ describe('a request', () => {
       done(null, context);
     };
     await using server = await listen(createHttpsServer({ ...certificate, SNICallback }, ok));
-    await expect(send(openPoster(), `https://endpoint.test.:${server.port}/`)).resolves.toEqual({ status: 204, ...anyDuration });
+    await expect(send(openPoster(), `https://endpoint.test.:${server.port}/`)).resolves.toEqual({
+      status: 204,
+      ...anyDuration,
+    });
     // The certificate is for names only.
-    await expect(send(openPoster(), `https://127.0.0.1:${server.port}/`)).resolves.toEqual({ error: 'tls', ...anyDuration });
+    await expect(send(openPoster(), `https://127.0.0.1:${server.port}/`)).resolves.toEqual({
+      error: 'tls',
+      ...anyDuration,
+    });
     expect(names).toEqual(['endpoint.test']);
     expect(server.accepted).toHaveLength(2);
   });
@@ -173,7 +208,10 @@ describe('a request', () => {
     const restore = setGlobalProxyFromEnv({ http_proxy: proxyUrl, https_proxy: proxyUrl });
     try {
       await expect(send(openPoster(), secure.url)).resolves.toEqual({ status: 204, ...anyDuration });
-      await expect(send(openPoster(), `http://endpoint.test:${plain.port}/`)).resolves.toEqual({ status: 204, ...anyDuration });
+      await expect(send(openPoster(), `http://endpoint.test:${plain.port}/`)).resolves.toEqual({
+        status: 204,
+        ...anyDuration,
+      });
     } finally {
       restore();
     }
@@ -265,7 +303,14 @@ describe('inner networks', () => {
         return ['127.0.0.1'];
       },
     });
-    for (const url of ['http://endpoint.test/', 'https://endpoint.test:22/', 'https://a:b@endpoint.test/', 'https://x.internal/', 'nonsense', '']) {
+    for (const url of [
+      'http://endpoint.test/',
+      'https://endpoint.test:22/',
+      'https://a:b@endpoint.test/',
+      'https://x.internal/',
+      'nonsense',
+      '',
+    ]) {
       expect([url, await send(poster, url)]).toEqual([url, blockedResult]);
     }
     expect(asked).toEqual([]);
@@ -275,22 +320,38 @@ describe('inner networks', () => {
   const ipv6Loopback = new BlockList();
   ipv6Loopback.addAddress('::1', 'ipv6');
 
-  const guardedPoster = (lookup: Lookup): Poster => createPoster({ allowPrivate: false, lookup, ca: authority.cert, blocked: ipv6Loopback });
+  const guardedPoster = (lookup: Lookup): Poster =>
+    createPoster({ allowPrivate: false, lookup, ca: authority.cert, blocked: ipv6Loopback });
 
-  test.for([
-    { addresses: ['::1', '127.0.0.1'] },
-    { addresses: ['127.0.0.1', '::1'] },
-  ])('are left out of $addresses', async ({ addresses }) => {
-    await using server = await listenHttps(ok, { host: '::' });
-    await expect(send(guardedPoster(async () => addresses), server.url)).resolves.toEqual({ status: 204, ...anyDuration });
-    expect(server.accepted).toEqual(['127.0.0.1']);
-  });
+  test.for([{ addresses: ['::1', '127.0.0.1'] }, { addresses: ['127.0.0.1', '::1'] }])(
+    'are left out of $addresses',
+    async ({ addresses }) => {
+      await using server = await listenHttps(ok, { host: '::' });
+      await expect(
+        send(
+          guardedPoster(async () => addresses),
+          server.url,
+        ),
+      ).resolves.toEqual({ status: 204, ...anyDuration });
+      expect(server.accepted).toEqual(['127.0.0.1']);
+    },
+  );
 
   test('are no way out if a public address refuses the connection', async () => {
     // A port that no other test has at the public address.
     await using server = await listenHttps(ok, { host: '::1', port: await freePort() });
-    await expect(send(guardedPoster(async () => ['127.0.0.1', '::1']), server.url)).resolves.toEqual(blockedResult);
-    await expect(send(openPoster(async () => ['127.0.0.1', '::1']), server.url)).resolves.toEqual({ status: 204, ...anyDuration });
+    await expect(
+      send(
+        guardedPoster(async () => ['127.0.0.1', '::1']),
+        server.url,
+      ),
+    ).resolves.toEqual(blockedResult);
+    await expect(
+      send(
+        openPoster(async () => ['127.0.0.1', '::1']),
+        server.url,
+      ),
+    ).resolves.toEqual({ status: 204, ...anyDuration });
     expect(server.accepted).toEqual(['::1']);
   });
 
@@ -319,7 +380,9 @@ describe('inner networks', () => {
     await using inner = await listenHttps(ok, { host: '::' });
     await using server = await listenHttps((request, response) => {
       request.resume();
-      response.writeHead(status, { location: request.url!.endsWith('name') ? inner.url : `https://127.0.0.1:${inner.port}/` }).end();
+      response
+        .writeHead(status, { location: request.url!.endsWith('name') ? inner.url : `https://127.0.0.1:${inner.port}/` })
+        .end();
     });
     // Nothing is blocked: whoever followed would arrive.
     await expect(send(openPoster(), `${server.url}?name`)).resolves.toEqual({ status, ...anyDuration });
@@ -344,7 +407,11 @@ describe('an answer', () => {
       const value = request.url === '/date' ? new Date(Date.now() + 3_600_000).toUTCString() : '120';
       response.writeHead(429, { 'retry-after': value }).end();
     });
-    await expect(send(openPoster(), server.url)).resolves.toEqual({ status: 429, retryAfterSeconds: 120, ...anyDuration });
+    await expect(send(openPoster(), server.url)).resolves.toEqual({
+      status: 429,
+      retryAfterSeconds: 120,
+      ...anyDuration,
+    });
     const result = await send(openPoster(), `https://endpoint.test:${server.port}/date`);
     expect(result).toEqual({ status: 429, retryAfterSeconds: expect.any(Number), ...anyDuration });
     const { retryAfterSeconds } = result as { retryAfterSeconds: number };
@@ -354,7 +421,10 @@ describe('an answer', () => {
 
   test('may come before the body has been read', async () => {
     await using server = await listenHttps((_request, response) => void response.writeHead(413).end());
-    await expect(openPoster().post(server.url, {}, 'x'.repeat(100_000), never)).resolves.toEqual({ status: 413, ...anyDuration });
+    await expect(openPoster().post(server.url, {}, 'x'.repeat(100_000), never)).resolves.toEqual({
+      status: 413,
+      ...anyDuration,
+    });
   });
 
   test('with an endless body is cut off', async () => {
@@ -382,14 +452,25 @@ describe('an answer', () => {
   test.for([
     { what: 'interim responses', first: '', next: hint, result: { error: 'protocol' } },
     { what: 'other interim responses', first: '', next: 'HTTP/1.1 199 Wait\r\n\r\n', result: { error: 'protocol' } },
-    { what: 'an interim response', first: 'HTTP/1.1 102 Processing\r\n', next: 'x: y\r\n', result: { error: 'protocol' } },
+    {
+      what: 'an interim response',
+      first: 'HTTP/1.1 102 Processing\r\n',
+      next: 'x: y\r\n',
+      result: { error: 'protocol' },
+    },
     { what: 'a head', first: 'HTTP/1.1 200 OK\r\n', next: 'x: y\r\n', result: { error: 'protocol' } },
     { what: 'an extension of a chunk', first: `${chunked}1`, next: ';x=y', result: { status: 200 } },
-    { what: 'chunks with extensions', first: chunked, next: `1;${'x'.repeat(16_000)}\r\na\r\n`, result: { status: 200 } },
+    {
+      what: 'chunks with extensions',
+      first: chunked,
+      next: `1;${'x'.repeat(16_000)}\r\na\r\n`,
+      result: { status: 200 },
+    },
     { what: 'trailers', first: `${chunked}0\r\n`, next: 'x: y\r\n', result: { status: 200 } },
   ])('with endless $what is cut off', async ({ first, next, result }) => {
     let written = 0;
-    const answer = (socket: Socket): void => writeEndlessly(socket, { first, next, onWritten: (bytes) => (written += bytes) });
+    const answer = (socket: Socket): void =>
+      writeEndlessly(socket, { first, next, onWritten: (bytes) => (written += bytes) });
     await using secure = await listenRaw(answer);
     await using plain = await listenPlain(answer);
     for (const { url, sockets } of [secure, { ...plain, url: `http://endpoint.test:${plain.port}/` }]) {
@@ -424,7 +505,10 @@ describe('an answer', () => {
     ['no version', 'OK\r\n\r\n'],
     ['half of a head', 'HTTP/1.1 200 OK\r\ncontent-len'],
     ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
-    ['another protocol than asked for', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
+    [
+      'another protocol than asked for',
+      'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    ],
     ['a long header', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(8 * 1_024)}\r\n\r\n`],
     ['many headers', `HTTP/1.1 200 OK\r\n${'x: abcdefghi\r\n'.repeat(1_000)}\r\n`],
   ] as const)('that is %s is none', async ([, answer]) => {
@@ -439,7 +523,10 @@ describe('a failure', () => {
       throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
     };
     for (const lookup of [failing, async () => []]) {
-      await expect(send(openPoster(lookup), 'https://endpoint.test/')).resolves.toEqual({ error: 'dns', ...anyDuration });
+      await expect(send(openPoster(lookup), 'https://endpoint.test/')).resolves.toEqual({
+        error: 'dns',
+        ...anyDuration,
+      });
     }
   });
 
@@ -449,7 +536,10 @@ describe('a failure', () => {
     for (const lookup of [toLoopback, async () => ['127.0.0.1', '::1']]) {
       await expect(send(openPoster(lookup), server.url)).resolves.toEqual({ error: 'connect', ...anyDuration });
     }
-    await expect(send(openPoster(), `https://127.0.0.1:${server.port}/`)).resolves.toEqual({ error: 'connect', ...anyDuration });
+    await expect(send(openPoster(), `https://127.0.0.1:${server.port}/`)).resolves.toEqual({
+      error: 'connect',
+      ...anyDuration,
+    });
   });
 
   const badCertificates: [what: string, make: () => Promise<Certificate>][] = [
@@ -482,7 +572,10 @@ describe('a failure', () => {
 
   test('of a certificate that the Host header names, but the URL does not', async () => {
     await using server = await listen(createHttpsServer(await authority.issue('other.test'), ok));
-    await expect(openPoster().post(server.url, { host: 'other.test' }, body, never)).resolves.toEqual({ error: 'tls', ...anyDuration });
+    await expect(openPoster().post(server.url, { host: 'other.test' }, body, never)).resolves.toEqual({
+      error: 'tls',
+      ...anyDuration,
+    });
   });
 
   test('of a server without TLS', async () => {
@@ -491,14 +584,19 @@ describe('a failure', () => {
   });
 
   test('of a server that wants a certificate of the client', async () => {
-    await using server = await listen(createHttpsServer({ ...certificate, requestCert: true, rejectUnauthorized: true, ca: authority.cert }, ok));
+    await using server = await listen(
+      createHttpsServer({ ...certificate, requestCert: true, rejectUnauthorized: true, ca: authority.cert }, ok),
+    );
     await expect(send(openPoster(), server.url)).resolves.toEqual({ error: 'tls', ...anyDuration });
   });
 
   test('of a header that HTTP does not permit, before anything is sent', async () => {
     let requests = 0;
     await using server = await listenHttps(() => (requests += 1));
-    await expect(openPoster().post(server.url, { 'x-signature': 'a\r\nb: c' }, body, never)).resolves.toEqual({ error: 'protocol', ...anyDuration });
+    await expect(openPoster().post(server.url, { 'x-signature': 'a\r\nb: c' }, body, never)).resolves.toEqual({
+      error: 'protocol',
+      ...anyDuration,
+    });
     expect(requests).toBe(0);
   });
 });
@@ -516,7 +614,10 @@ describe('the time', () => {
     await using slowHint = await listenRaw(every100Ms('HTTP/1.1 103 Early Hints\r\n', 'x: y\r\n'));
     await using slowBody = await listenRaw(every100Ms('HTTP/1.1 200 OK\r\n\r\n', 'x'));
     const results = await Promise.all([
-      send(openPoster(() => new Promise(() => {})), 'https://endpoint.test/'),
+      send(
+        openPoster(() => new Promise(() => {})),
+        'https://endpoint.test/',
+      ),
       ...[silent, withoutAnswer, slowHead, slowHint, slowBody].map(({ url }) => send(openPoster(), url)),
     ]);
     const timeout = { error: 'timeout', ...anyDuration };
@@ -547,7 +648,10 @@ describe('the time', () => {
       controller.abort();
       return new Promise(() => {});
     });
-    await expect(send(poster, 'https://endpoint.test/', controller.signal)).resolves.toEqual({ error: 'timeout', ...anyDuration });
+    await expect(send(poster, 'https://endpoint.test/', controller.signal)).resolves.toEqual({
+      error: 'timeout',
+      ...anyDuration,
+    });
     expect(told).toEqual([true]);
   });
 

@@ -60,7 +60,12 @@ async function readAfter(crmId: string, after: string): Promise<number[] | strin
 }
 
 async function sequencesOf(crmId: string): Promise<number[]> {
-  const rows = await database.kysely.selectFrom('event').select('sequence').where('crmId', '=', crmId).orderBy('sequence').execute();
+  const rows = await database.kysely
+    .selectFrom('event')
+    .select('sequence')
+    .where('crmId', '=', crmId)
+    .orderBy('sequence')
+    .execute();
   return rows.map(({ sequence }) => sequence);
 }
 
@@ -87,7 +92,11 @@ describe('a reader that paused for longer than events are kept', () => {
     const cleanUp = startEventCleanUp({ database, logger });
     await eventually(async () => expect(await sequencesOf('late')).toEqual([5]));
     await cleanUp[Symbol.asyncDispose]();
-    expect(await Promise.all([first, second, third].map((after) => readAfter('late', after!)))).toEqual(['events.expired', 'events.expired', 'events.expired']);
+    expect(await Promise.all([first, second, third].map((after) => readAfter('late', after!)))).toEqual([
+      'events.expired',
+      'events.expired',
+      'events.expired',
+    ]);
     expect(await readAfter('late', 'start')).toEqual([5]);
   });
 
@@ -112,7 +121,12 @@ describe('a reader that paused for longer than events are kept', () => {
     await createFeed('own', [90, 0]);
     await using _cleanUp = startEventCleanUp({ database, logger });
     await eventually(async () => expect([await sequencesOf('other'), await sequencesOf('own')]).toEqual([[3], [2]]));
-    const [, gone] = await database.kysely.selectFrom('removedEvent').select('id').where('crmId', 'in', ['other', 'own']).orderBy('crmId').execute();
+    const [, gone] = await database.kysely
+      .selectFrom('removedEvent')
+      .select('id')
+      .where('crmId', 'in', ['other', 'own'])
+      .orderBy('crmId')
+      .execute();
     expect(await readAfter('own', gone!.id)).toEqual([2]);
     expect(await readAfter('other', gone!.id)).toBe('events.expired');
     expect(await readAfter('other', old!)).toBe('events.expired');

@@ -16,7 +16,11 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
   const before = createSealer(parseSealingKeys(old)!);
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
   await using database = createDatabase<WebhookSchema>({ url, applicationName: 'test', logger, ...longTimeout });
-  const webhooks = Array.from({ length: 150 }, (_, index) => ({ crmId: 'crm', id: randomUUID(), hasTwo: index % 2 === 0 }));
+  const webhooks = Array.from({ length: 150 }, (_, index) => ({
+    crmId: 'crm',
+    id: randomUUID(),
+    hasTwo: index % 2 === 0,
+  }));
   const lost = createSealer(parseSealingKeys(key('lost'))!);
   const inAnHour = new Date(Date.now() + 3_600_000);
   const rows = webhooks.map(({ crmId, id, hasTwo }, index) => ({
@@ -33,13 +37,18 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
     previousSecretUntil: hasTwo ? (index < 75 ? new Date() : inAnHour) : null,
   }));
   await database.kysely.insertInto('webhook').values(rows).execute();
-  await using _resealing = startResealing({ database, sealer: createSealer(parseSealingKeys(`${current},${old}`)!), logger });
+  await using _resealing = startResealing({
+    database,
+    sealer: createSealer(parseSealingKeys(`${current},${old}`)!),
+    logger,
+  });
   const after = createSealer(parseSealingKeys(current)!);
   await eventually(async () => {
     const found = await database.kysely.selectFrom('webhook').selectAll().execute();
     for (const row of found.filter(({ secret }) => !secret.startsWith(lost.prefix))) {
       expect(after.open(row.secret, secretContext(row))).toBe(`secret of ${row.id}`);
-      if (row.previousSecret !== null) expect(after.open(row.previousSecret, secretContext(row))).toBe(`previous of ${row.id}`);
+      if (row.previousSecret !== null)
+        expect(after.open(row.previousSecret, secretContext(row))).toBe(`previous of ${row.id}`);
     }
     expect(found.filter(({ secret }) => secret.startsWith(lost.prefix))).toHaveLength(50);
     // Those that sign no more are deleted.

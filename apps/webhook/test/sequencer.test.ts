@@ -45,7 +45,13 @@ function arrival(crmId: string, subjectId: string, version: number, more: Partia
   return { crmId, id: newId(), subjectId, version, ...more };
 }
 
-const noPlaces = { appointmentId: null, customerId: null, ordinal: null, previousAppointmentId: null, previousOrdinal: null };
+const noPlaces = {
+  appointmentId: null,
+  customerId: null,
+  ordinal: null,
+  previousAppointmentId: null,
+  previousOrdinal: null,
+};
 
 const factOf = (each: Arrival) => ({ ...noPlaces, ...each, type: 'participation.changed', actor: 'service' });
 
@@ -95,19 +101,25 @@ it('an event of another subject does not wait with it', async () => {
   expect(await versionsIn(crmId)).toEqual([1, 0]);
 });
 
-it.each(['appointmentId', 'customerId'] as const)('an event comes after the first one of what it names as %s, if that is new', async (name) => {
-  const [crmId, created, participation] = [randomUUID(), newId(), randomUUID()];
-  const old = '01970000-0000-7000-8000-000000000000';
-  await arrive(arrival(crmId, participation, 1, { [name]: created }), arrival(crmId, randomUUID(), 1, { [name]: old }));
-  await sequenceAll();
-  expect((await readAfter(crmId, 0)).map(({ subjectId }) => subjectId)).not.toContain(participation);
-  await arrive(arrival(crmId, created, 1));
-  await sequenceAll();
-  expect((await readAfter(crmId, 0)).map(({ subjectId }) => subjectId).slice(1)).toEqual([created, participation]);
-  await arrive(arrival(crmId, participation, 2, { [name]: newId() }));
-  await sequence({ waitSeconds: 0 });
-  expect((await versionsIn(crmId)).at(-1)).toBe(2);
-});
+it.each(['appointmentId', 'customerId'] as const)(
+  'an event comes after the first one of what it names as %s, if that is new',
+  async (name) => {
+    const [crmId, created, participation] = [randomUUID(), newId(), randomUUID()];
+    const old = '01970000-0000-7000-8000-000000000000';
+    await arrive(
+      arrival(crmId, participation, 1, { [name]: created }),
+      arrival(crmId, randomUUID(), 1, { [name]: old }),
+    );
+    await sequenceAll();
+    expect((await readAfter(crmId, 0)).map(({ subjectId }) => subjectId)).not.toContain(participation);
+    await arrive(arrival(crmId, created, 1));
+    await sequenceAll();
+    expect((await readAfter(crmId, 0)).map(({ subjectId }) => subjectId).slice(1)).toEqual([created, participation]);
+    await arrive(arrival(crmId, participation, 2, { [name]: newId() }));
+    await sequence({ waitSeconds: 0 });
+    expect((await versionsIn(crmId)).at(-1)).toBe(2);
+  },
+);
 
 describe('an event about an appointment', () => {
   /** An old one, whose events are known up to this place. */
@@ -116,7 +128,8 @@ describe('an event about an appointment', () => {
     await database.kysely.insertInto('latestVersion').values({ crmId, subjectId: id, version: 1, ordinal }).execute();
     return id;
   }
-  const about = (crmId: string, appointmentId: string, ordinal: number, more: Partial<Arrival> = {}) => arrival(crmId, randomUUID(), 1, { appointmentId, ordinal, ...more });
+  const about = (crmId: string, appointmentId: string, ordinal: number, more: Partial<Arrival> = {}) =>
+    arrival(crmId, randomUUID(), 1, { appointmentId, ordinal, ...more });
   const idsIn = async (crmId: string) => (await readAfter(crmId, 0)).map(({ id }) => id);
 
   it('waits for the previous one, whoever that is about', async () => {
@@ -165,7 +178,11 @@ describe('an event about an appointment', () => {
     const appointmentId = await appointmentAt(crmId, 1);
     const [fifth, fourth, third, second] = [5, 4, 3, 2].map((ordinal) => about(crmId, appointmentId, ordinal));
     await arrive(fifth!);
-    await database.kysely.updateTable('incomingEvent').set({ arrivedAt: new Date(Date.now() - 60_000) } as never).where('id', '=', fifth!.id).execute();
+    await database.kysely
+      .updateTable('incomingEvent')
+      .set({ arrivedAt: new Date(Date.now() - 60_000) } as never)
+      .where('id', '=', fifth!.id)
+      .execute();
     await arrive(fourth!, third!);
     await sequenceAll({ waitSeconds: 120 });
     expect(await idsIn(crmId)).toEqual([]);
@@ -179,7 +196,12 @@ describe('an event about an appointment', () => {
 describe('many events', () => {
   /** More than are looked at together. */
   const many = 2_100;
-  const inThePast = (...ids: string[]) => database.kysely.updateTable('incomingEvent').set({ arrivedAt: new Date(Date.now() - 60_000) } as never).where('id', 'in', ids).execute();
+  const inThePast = (...ids: string[]) =>
+    database.kysely
+      .updateTable('incomingEvent')
+      .set({ arrivedAt: new Date(Date.now() - 60_000) } as never)
+      .where('id', 'in', ids)
+      .execute();
 
   it('that wait do not keep back others', async () => {
     const [crmId, subject] = [randomUUID(), randomUUID()];
@@ -193,7 +215,14 @@ describe('many events', () => {
 
   it('that move participations from one appointment to another come together', async () => {
     const [crmId, source, target] = [randomUUID(), newId(), newId()];
-    const moves = Array.from({ length: 500 }, (_, index) => arrival(crmId, randomUUID(), 1, { appointmentId: target, ordinal: index + 1, previousAppointmentId: source, previousOrdinal: index + 1 }));
+    const moves = Array.from({ length: 500 }, (_, index) =>
+      arrival(crmId, randomUUID(), 1, {
+        appointmentId: target,
+        ordinal: index + 1,
+        previousAppointmentId: source,
+        previousOrdinal: index + 1,
+      }),
+    );
     await arrive(...moves.toReversed());
     expect(await sequence()).toBe(moves.length);
     expect((await readAfter(crmId, 0)).map(({ id }) => id)).toEqual(moves.map(({ id }) => id));
@@ -218,7 +247,11 @@ describe('an event whose predecessor is missing', () => {
     await sequence();
     const [fifth, sixth, fourth] = [arrival(crmId, subject, 5), arrival(crmId, subject, 6), arrival(crmId, subject, 4)];
     await arrive(sixth);
-    await database.kysely.updateTable('incomingEvent').set({ arrivedAt: new Date(Date.now() - 60_000) } as never).where('id', '=', sixth.id).execute();
+    await database.kysely
+      .updateTable('incomingEvent')
+      .set({ arrivedAt: new Date(Date.now() - 60_000) } as never)
+      .where('id', '=', sixth.id)
+      .execute();
     await arrive(fifth, fourth);
     await sequence({ waitSeconds: 120 });
     expect(await versionsIn(crmId)).toEqual([1]);
@@ -251,7 +284,10 @@ describe('an event whose predecessor is missing', () => {
     const [crmId, booking, appointment] = [randomUUID(), randomUUID(), randomUUID()];
     const gaps: Gap[] = [];
     const onGaps = (found: Gap[]) => void gaps.push(...found);
-    await arrive(arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 1 }), arrival(crmId, booking, 4, { appointmentId: appointment, ordinal: 3 }));
+    await arrive(
+      arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 1 }),
+      arrival(crmId, booking, 4, { appointmentId: appointment, ordinal: 3 }),
+    );
     await sequenceAll({ onGaps });
     expect(gaps).toEqual([]);
     await sequenceAll({ onGaps, waitSeconds: 0 });
@@ -259,7 +295,10 @@ describe('an event whose predecessor is missing', () => {
       { series: `versions of ${booking} of ${crmId}`, first: 2, last: 3 },
       { series: `ordinals of ${appointment} of ${crmId}`, first: 2, last: 2 },
     ]);
-    await arrive(arrival(crmId, booking, 5, { appointmentId: appointment, ordinal: 4 }), arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 2 }));
+    await arrive(
+      arrival(crmId, booking, 5, { appointmentId: appointment, ordinal: 4 }),
+      arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 2 }),
+    );
     await sequenceAll({ onGaps, waitSeconds: 0 });
     expect(gaps).toHaveLength(2);
     expect(await versionsIn(crmId)).toEqual([1, 4, 5, 2]);
@@ -267,7 +306,10 @@ describe('an event whose predecessor is missing', () => {
 
   it('is not waited for by events whose numbers contradict each other once all that wait have waited long enough', async () => {
     const [crmId, booking, appointment] = [randomUUID(), randomUUID(), randomUUID()];
-    await arrive(arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 1 }), arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 2 }));
+    await arrive(
+      arrival(crmId, booking, 2, { appointmentId: appointment, ordinal: 1 }),
+      arrival(crmId, booking, 1, { appointmentId: appointment, ordinal: 2 }),
+    );
     await sequenceAll();
     expect(await versionsIn(crmId)).toEqual([]);
     await sequenceAll({ waitSeconds: 0 });
@@ -277,11 +319,20 @@ describe('an event whose predecessor is missing', () => {
   describe('in a process', () => {
     const waitSeconds = 1;
     const databaseWithWaiting = async (): Promise<Database<WebhookSchema>> => {
-      const own = createDatabase<WebhookSchema>({ url: await createMigratedDatabase('webhook', migrateWebhookDatabase), applicationName: 'test', logger, ...longTimeout });
-      await own.kysely.insertInto('incomingEvent').values({ ...factOf(arrival('crm', randomUUID(), 2)), arrivedAt: new Date(Date.now() - 60_000) } as never).execute();
+      const own = createDatabase<WebhookSchema>({
+        url: await createMigratedDatabase('webhook', migrateWebhookDatabase),
+        applicationName: 'test',
+        logger,
+        ...longTimeout,
+      });
+      await own.kysely
+        .insertInto('incomingEvent')
+        .values({ ...factOf(arrival('crm', randomUUID(), 2)), arrivedAt: new Date(Date.now() - 60_000) } as never)
+        .execute();
       return own;
     };
-    const versions = async ({ kysely }: Database<WebhookSchema>) => (await kysely.selectFrom('event').select('version').execute()).map(({ version }) => version);
+    const versions = async ({ kysely }: Database<WebhookSchema>) =>
+      (await kysely.selectFrom('event').select('version').execute()).map(({ version }) => version);
 
     it('comes without it once nothing has been disturbed for that time', async () => {
       await using nats = await startTestNats();
@@ -304,17 +355,25 @@ describe('an event whose predecessor is missing', () => {
       await using own = await databaseWithWaiting();
       await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
       const startedMs = performance.now();
-      await using _sequencer = startSequencer({ database: own, broker, logger, onMissing: () => undefined, waitSeconds });
+      await using _sequencer = startSequencer({
+        database: own,
+        broker,
+        logger,
+        onMissing: () => undefined,
+        waitSeconds,
+      });
       // Rounds go on meanwhile.
       for (let other = 1; performance.now() - startedMs < 3 * waitSeconds * 1_000; other += 1) {
-        await own.kysely.insertInto('incomingEvent').values(factOf(arrival('crm', randomUUID(), 1))).execute();
+        await own.kysely
+          .insertInto('incomingEvent')
+          .values(factOf(arrival('crm', randomUUID(), 1)))
+          .execute();
         await eventually(async () => expect(await versions(own)).toEqual(Array.from({ length: other }, () => 1)));
       }
       await nats.start();
       await eventually(async () => expect(await versions(own)).toContain(2));
     });
   });
-
 });
 
 it('events that have nothing to wait for come in the order of their ids', async () => {
@@ -334,7 +393,10 @@ it('a round that fails changes nothing', async () => {
   await expect(sequence()).rejects.toThrow(/event_crm_id_id_key/);
   await database.kysely.deleteFrom('incomingEvent').where('id', '=', recorded.id).execute();
   await sequence();
-  expect((await readAfter(crmId, 0)).map(({ id, sequence: place }) => [id, place])).toEqual([[recorded.id, 1], [next.id, 2]]);
+  expect((await readAfter(crmId, 0)).map(({ id, sequence: place }) => [id, place])).toEqual([
+    [recorded.id, 1],
+    [next.id, 2],
+  ]);
 });
 
 interface Step {
@@ -343,9 +405,14 @@ interface Step {
   moves: boolean;
 }
 
-const steps = fc.array(fc.record<Step>({ participation: fc.nat({ max: 9 }), appointment: fc.nat({ max: 3 }), moves: fc.boolean() }), { minLength: 1, maxLength: 60 });
+const steps = fc.array(
+  fc.record<Step>({ participation: fc.nat({ max: 9 }), appointment: fc.nat({ max: 3 }), moves: fc.boolean() }),
+  { minLength: 1, maxLength: 60 },
+);
 
-/** The events of steps that follow each other: a participation is created, changed or moved in one of few appointments. */
+/**
+ * The events of steps that follow each other: a participation is created, changed or moved in one of few appointments.
+ */
 function historyOf(crmId: string, plan: Step[]): Arrival[] {
   const appointments = Array.from({ length: 4 }, () => ({ id: newId(), ordinal: 0 }));
   const participations = new Map<number, { id: string; version: number; appointment: (typeof appointments)[number] }>();
@@ -360,18 +427,32 @@ function historyOf(crmId: string, plan: Step[]): Arrival[] {
     participation.version += 1;
     if (!step.moves || source === named) {
       source.ordinal += 1;
-      return [...opened, arrival(crmId, participation.id, participation.version, { appointmentId: source.id, ordinal: source.ordinal })];
+      return [
+        ...opened,
+        arrival(crmId, participation.id, participation.version, { appointmentId: source.id, ordinal: source.ordinal }),
+      ];
     }
     participation.appointment = named;
     source.ordinal += 1;
     named.ordinal += 1;
-    const places = { appointmentId: named.id, ordinal: named.ordinal, previousAppointmentId: source.id, previousOrdinal: source.ordinal };
+    const places = {
+      appointmentId: named.id,
+      ordinal: named.ordinal,
+      previousAppointmentId: source.id,
+      previousOrdinal: source.ordinal,
+    };
     return [...opened, arrival(crmId, participation.id, participation.version, places)];
   });
 }
 
 it('however events about appointments arrive, and whatever their ids, those about each have their order', async () => {
-  const plan = fc.record({ plan: steps, seed: fc.integer({ min: 1 }), idSeed: fc.integer({ min: 1 }), chunk: fc.integer({ min: 1, max: 20 }), limit: fc.integer({ min: 1, max: 30 }) });
+  const plan = fc.record({
+    plan: steps,
+    seed: fc.integer({ min: 1 }),
+    idSeed: fc.integer({ min: 1 }),
+    chunk: fc.integer({ min: 1, max: 20 }),
+    limit: fc.integer({ min: 1, max: 30 }),
+  });
   await fc.assert(
     fc.asyncProperty(plan, async ({ plan: ofPlan, seed, idSeed, chunk, limit }) => {
       const crmId = randomUUID();
@@ -387,10 +468,12 @@ it('however events about appointments arrive, and whatever their ids, those abou
       const byId = new Map(arrivals.map((each) => [each.id, each]));
       const seen = (await readAfter(crmId, 0)).map(({ id }) => byId.get(id)!);
       expect(seen).toHaveLength(arrivals.length);
-      const places = seen.flatMap(({ subjectId, appointmentId = subjectId, ordinal, previousAppointmentId, previousOrdinal }) => [
-        { about: appointmentId, number: ordinal },
-        ...(previousAppointmentId === undefined ? [] : [{ about: previousAppointmentId, number: previousOrdinal }]),
-      ]);
+      const places = seen.flatMap(
+        ({ subjectId, appointmentId = subjectId, ordinal, previousAppointmentId, previousOrdinal }) => [
+          { about: appointmentId, number: ordinal },
+          ...(previousAppointmentId === undefined ? [] : [{ about: previousAppointmentId, number: previousOrdinal }]),
+        ],
+      );
       const versions = seen.map(({ subjectId, version }) => ({ about: `version of ${subjectId}`, number: version }));
       for (const inOrder of Map.groupBy([...places, ...versions], ({ about }) => about).values()) {
         expect(inOrder.map(({ number }) => number)).toEqual(inOrder.map((_, index) => index + 1));
@@ -417,21 +500,30 @@ const plans = fc.record<Plan>({
 });
 
 /** Two processes order the events while they arrive, and a reader follows. */
-async function follow({ subjects, seed, chunk, limit }: Plan): Promise<{ arrivals: Arrival[]; read: Map<string, Awaited<ReturnType<typeof readAfter>>> }> {
+async function follow({
+  subjects,
+  seed,
+  chunk,
+  limit,
+}: Plan): Promise<{ arrivals: Arrival[]; read: Map<string, Awaited<ReturnType<typeof readAfter>>> }> {
   const arrivals = subjects.flatMap((versions) => {
     const [crmId, appointmentId] = [randomUUID(), newId()];
     const ofParticipations = versions.flatMap((count) => {
       const subject = randomUUID();
       // The ids of some subjects are in another order than the versions.
       const version = (index: number): number => (count % 2 === 0 ? index + 1 : count - index);
-      return [arrival(crmId, subject, 0), ...Array.from({ length: count }, (_, index) => arrival(crmId, subject, version(index), { appointmentId }))];
+      return [
+        arrival(crmId, subject, 0),
+        ...Array.from({ length: count }, (_, index) => arrival(crmId, subject, version(index), { appointmentId })),
+      ];
     });
     return [...ofParticipations, arrival(crmId, appointmentId, 1), arrival(crmId, appointmentId, 2)];
   });
   const inArrival = createRandom(seed, 0).shuffled(arrivals);
   let left = arrivals.length;
   const arriving = (async () => {
-    for (let index = 0; index < inArrival.length; index += chunk) await arrive(...inArrival.slice(index, index + chunk));
+    for (let index = 0; index < inArrival.length; index += chunk)
+      await arrive(...inArrival.slice(index, index + chunk));
   })();
   const order = async (): Promise<void> => {
     while (left > 0) {
@@ -454,9 +546,14 @@ it('however events arrive, a reader gets all of them, numbered without a gap, wi
     fc.asyncProperty(plans, async (plan) => {
       const { arrivals, read } = await follow(plan);
       for (const [crmId, seen] of read) {
-        expect(seen.map(({ id }) => id).toSorted()).toEqual(arrivals.filter((each) => each.crmId === crmId).map(({ id }) => id));
+        expect(seen.map(({ id }) => id).toSorted()).toEqual(
+          arrivals.filter((each) => each.crmId === crmId).map(({ id }) => id),
+        );
         expect(seen.map((each) => each.sequence)).toEqual(seen.map((_, index) => index + 1));
-        for (const ofSubject of Map.groupBy(seen.filter(({ version }) => version > 0), ({ subjectId }) => subjectId).values()) {
+        for (const ofSubject of Map.groupBy(
+          seen.filter(({ version }) => version > 0),
+          ({ subjectId }) => subjectId,
+        ).values()) {
           expect(ofSubject.map(({ version }) => version)).toEqual(ofSubject.map((_, index) => index + 1));
         }
         const first = seen.find(({ version }) => version > 0);

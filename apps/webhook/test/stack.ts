@@ -3,7 +3,13 @@ import { AdminServiceService, IdentityServiceService } from '@scheduling/contrac
 import { EventServiceService, WebhookServiceService } from '@scheduling/contracts/webhook/v1';
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { type ClientOf, createClient } from '@scheduling/rpc';
-import { createMigratedDatabase, longTimeout, startServiceProcesses, startTestNats, testLogger } from '@scheduling/testing';
+import {
+  createMigratedDatabase,
+  longTimeout,
+  startServiceProcesses,
+  startTestNats,
+  testLogger,
+} from '@scheduling/testing';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readConfig } from '../src/config.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
@@ -29,7 +35,9 @@ const fastTimings: Overrides['timings'] = { pollMs: 50, retriesMs: [10, 20, 30],
 export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
-  const { identity, customer, addresses } = starting.use(await startServiceProcesses(['identity', 'customer', 'calendar'], nats.url));
+  const { identity, customer, addresses } = starting.use(
+    await startServiceProcesses(['identity', 'customer', 'calendar'], nats.url),
+  );
   const logger = testLogger('webhook');
   const databaseUrl = await createMigratedDatabase('webhook', migrateWebhookDatabase);
   const config = readConfig({
@@ -43,7 +51,8 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     WEBHOOK_SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
     WEBHOOK_ALLOW_PRIVATE: 'true',
   });
-  const start = () => createWebhookService(config, logger, { ...overrides, timings: { ...fastTimings, ...overrides.timings } });
+  const start = () =>
+    createWebhookService(config, logger, { ...overrides, timings: { ...fastTimings, ...overrides.timings } });
   let running = await start();
   starting.defer(() => running[Symbol.asyncDispose]());
   const clientsOf = (port: number) => ({
@@ -51,7 +60,9 @@ export async function startStack(overrides: Overrides = {}): Promise<TestStack> 
     webhooks: createClient(WebhookServiceService, 'webhook', `127.0.0.1:${port}`, longTimeout),
   });
   const stack = {
-    database: starting.use(createDatabase<WebhookSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })),
+    database: starting.use(
+      createDatabase<WebhookSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+    ),
     customers: starting.use(createClient(CustomerServiceService, 'customer', customer.address, longTimeout)),
     identity: starting.use(createClient(IdentityServiceService, 'identity', identity.address, longTimeout)),
     admin: starting.use(createClient(AdminServiceService, 'identity', identity.adminAddress, longTimeout)),
@@ -86,15 +97,31 @@ export async function createCrm(stack: TestStack): Promise<TestCrm> {
   const crmId = `crm-${randomUUID()}`;
   const [owner, account, providerReference] = [`owner@${crmId}`, `account@${crmId}`, `studio@${crmId}`];
   await stack.admin.createCrm({ crmId });
-  await stack.identity.createUser({ crmId, reference: owner, email: `${crmId}@studio.example`, username: crmId, lastName: 'Owner' });
-  await stack.identity.createAccount({ crmId, account: { ownerReference: owner, accountReference: account, branch: 'misc' } });
-  await stack.identity.createProvider({ crmId, reference: providerReference, ownerReference: owner, accountReference: account, name: 'Studio' });
+  await stack.identity.createUser({
+    crmId,
+    reference: owner,
+    email: `${crmId}@studio.example`,
+    username: crmId,
+    lastName: 'Owner',
+  });
+  await stack.identity.createAccount({
+    crmId,
+    account: { ownerReference: owner, accountReference: account, branch: 'misc' },
+  });
+  await stack.identity.createProvider({
+    crmId,
+    reference: providerReference,
+    ownerReference: owner,
+    accountReference: account,
+    name: 'Studio',
+  });
   return {
     crmId,
     providerReference,
     createCustomers: async (count) => {
       const references = Array.from({ length: count }, () => `customer-${randomUUID()}`);
-      for (const customerReference of references) await stack.customers.createCustomer({ crmId, providerReference, customerReference, userName: 'Ada' });
+      for (const customerReference of references)
+        await stack.customers.createCustomer({ crmId, providerReference, customerReference, userName: 'Ada' });
       return references;
     },
     feed: async () => {

@@ -27,17 +27,34 @@ describe.skipIf(project.name === '')('the composed system (needs a container eng
 
   it('is healthy according to the doctor in the image of the admin command', async () => {
     // The consumers are created after the start.
-    await eventually(async () => expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m));
+    await eventually(async () =>
+      expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m),
+    );
   });
 
-  it.each(services.filter((service) => service !== 'gateway'))('migrates an empty database of %s twice concurrently', async (service) => {
-    const database = `twice_${service}`;
-    await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
-    const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;
-    const migrate = (): Promise<string> => compose(project, 'run', '--rm', '--no-deps', '-T', '--env', url, `${service}-migration`);
-    await Promise.all([migrate(), migrate()]);
-    const query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
-    const tables = await compose(project, 'exec', '-T', 'postgres', 'psql', '--username=postgres', '--tuples-only', '--command', query, database);
-    expect(Number(tables)).toBeGreaterThan(3);
-  });
+  it.each(services.filter((service) => service !== 'gateway'))(
+    'migrates an empty database of %s twice concurrently',
+    async (service) => {
+      const database = `twice_${service}`;
+      await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
+      const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;
+      const migrate = (): Promise<string> =>
+        compose(project, 'run', '--rm', '--no-deps', '-T', '--env', url, `${service}-migration`);
+      await Promise.all([migrate(), migrate()]);
+      const query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+      const tables = await compose(
+        project,
+        'exec',
+        '-T',
+        'postgres',
+        'psql',
+        '--username=postgres',
+        '--tuples-only',
+        '--command',
+        query,
+        database,
+      );
+      expect(Number(tables)).toBeGreaterThan(3);
+    },
+  );
 });

@@ -29,7 +29,8 @@ export interface Crm {
 
 /** Creates a CRM without a rate limit, and a key for it, with the admin command as documented in deploy/README.md. */
 export async function createCrm(project: Project): Promise<Crm> {
-  // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt creates a new one.
+  // A busy machine may not answer within the 2 s of a call; by then the CRM may exist, so every attempt creates a new
+  // one.
   return eventually(async () => {
     const crmId = `crm-${randomUUID().slice(0, 8)}`;
     await runAdmin(project, 'crm', 'create', crmId, '--rate-limit', '0');

@@ -26,21 +26,35 @@ export interface Project {
 export function plainProject(name: string): Project {
   // Networks of projects must not overlap.
   const network = `10.213.${createHash('sha256').update(name).digest()[0]}`;
-  const environment = { GATEWAY_PORTS: '127.0.0.1:0', INBOX_PORT: '0', PUBLIC_URL: 'http://gateway.test', CLUSTER_NETWORK: network };
+  const environment = {
+    GATEWAY_PORTS: '127.0.0.1:0',
+    INBOX_PORT: '0',
+    PUBLIC_URL: 'http://gateway.test',
+    CLUSTER_NETWORK: network,
+  };
   return { name, files: ['compose.yaml', 'test/containers/cluster/compose.yaml'], environment };
 }
 
 /** Runs docker compose on the system of that project. */
 export function compose({ name, files, environment }: Project, ...args: string[]): Promise<string> {
-  return docker(['compose', '--project-name', name, ...files.flatMap((file) => ['--file', join(deployFolder, file)]), ...args], environment);
+  return docker(
+    ['compose', '--project-name', name, ...files.flatMap((file) => ['--file', join(deployFolder, file)]), ...args],
+    environment,
+  );
 }
 
 /** The running containers of a service, oldest first. */
 export async function listContainers(project: Project, service: string): Promise<string[]> {
-  const filters = [`project=${project.name}`, `service=${service}`].flatMap((label) => ['--filter', `label=com.docker.compose.${label}`]);
+  const filters = [`project=${project.name}`, `service=${service}`].flatMap((label) => [
+    '--filter',
+    `label=com.docker.compose.${label}`,
+  ]);
   const ids = await docker(['ps', '--quiet', '--no-trunc', ...filters]);
   // `docker ps` lists the newest first.
-  return ids.split('\n').filter((id) => id !== '').toReversed();
+  return ids
+    .split('\n')
+    .filter((id) => id !== '')
+    .toReversed();
 }
 
 export interface ContainerState {

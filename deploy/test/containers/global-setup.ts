@@ -11,7 +11,10 @@ declare module 'vitest' {
   }
 }
 
-/** Builds the images and starts the whole system with two replicas of every service. Returns a function that removes it, with its data. */
+/**
+ * Builds the images and starts the whole system with two replicas of every service. Returns a function that removes it,
+ * with its data.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const canCompose = (await chooseServers(process.env['TEST_WITH'])) === 'containers' && (await hasCompose());
   project.provide('composeProject', '');
@@ -35,7 +38,9 @@ async function hasCompose(): Promise<boolean> {
     await docker(['compose', 'version']);
     return true;
   } catch {
-    process.stderr.write('TEST_WITH=containers: there is no "docker compose" (version 2). The tests of the composed system are skipped.\n');
+    process.stderr.write(
+      'TEST_WITH=containers: there is no "docker compose" (version 2). The tests of the composed system are skipped.\n',
+    );
     return false;
   }
 }

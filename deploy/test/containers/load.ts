@@ -2,7 +2,10 @@ import { eventually } from '@scheduling/testing';
 import { expect, vi } from 'vitest';
 import type { Crm } from './composed-system.ts';
 
-/** Kinds of requests, by the service behind the gateway that answers them. Each booking also sends a mail, for notification. */
+/**
+ * Kinds of requests, by the service behind the gateway that answers them. Each booking also sends a mail, for
+ * notification.
+ */
 export interface Answered {
   identity: number;
   customer: number;
@@ -48,10 +51,12 @@ export async function startLoad(urls: Iterable<string>, crm: Crm): Promise<Load>
     failures: [],
     bookers: new Map(),
   };
-  const send: Send = (method, path, body) => balancer.use((gateway) => sendOne(gateway, crm, { method, path, body }, load.failures));
+  const send: Send = (method, path, body) =>
+    balancer.use((gateway) => sendOne(gateway, crm, { method, path, body }, load.failures));
   await setUp(send, crm);
   const working = Array.from({ length: workers }, async (_, worker) => {
-    for (let round = 0; !stopping.signal.aborted; round += 1) await playRound(send, load, `${crm.crmId}-${worker}-${round}`);
+    for (let round = 0; !stopping.signal.aborted; round += 1)
+      await playRound(send, load, `${crm.crmId}-${worker}-${round}`);
   });
   return {
     ...load,
@@ -72,11 +77,18 @@ export async function isCalm(load: Load): Promise<boolean> {
   return false;
 }
 
-/** Waits until there are answers of every kind, so that every container has received all kinds of requests. Returns early when a request fails. */
+/**
+ * Waits until there are answers of every kind, so that every container has received all kinds of requests. Returns
+ * early when a request fails.
+ */
 export async function waitForAnswers({ answered, failures }: Load): Promise<void> {
   const before = { ...answered };
-  const isEnough = (): boolean => Object.entries(answered).every(([kind, answers]) => answers - before[kind as keyof Answered] >= answersBetween);
-  await vi.waitFor(() => expect(failures.length > 0 || isEnough()).toBe(true), { timeout: answersTimeoutMs, interval: 50 });
+  const isEnough = (): boolean =>
+    Object.entries(answered).every(([kind, answers]) => answers - before[kind as keyof Answered] >= answersBetween);
+  await vi.waitFor(() => expect(failures.length > 0 || isEnough()).toBe(true), {
+    timeout: answersTimeoutMs,
+    interval: 50,
+  });
 }
 
 /** Uses the gateways in turn. */
@@ -116,17 +128,34 @@ async function setUp(send: Send, { crmId }: Crm): Promise<void> {
     });
   const times = { start: '2035-01-08T10:00', end: '2035-01-08T11:00' };
   const names = { resourceReference: 'chair', productReference: 'cut', productName: 'Haircut' };
-  await create('/user', { reference: 'owner@load', email: `owner@${crmId}.example`, username: `owner-${crmId}`, lastName: 'Owner' });
+  await create('/user', {
+    reference: 'owner@load',
+    email: `owner@${crmId}.example`,
+    username: `owner-${crmId}`,
+    lastName: 'Owner',
+  });
   await create('/account', { ownerReference: 'owner@load', accountReference: 'account@load', branch: 'misc' });
   for (const reference of [provider, quietProvider]) {
-    await create('/provider', { reference, ownerReference: 'owner@load', accountReference: 'account@load', name: 'Salon' });
+    await create('/provider', {
+      reference,
+      ownerReference: 'owner@load',
+      accountReference: 'account@load',
+      name: 'Salon',
+    });
   }
   await create(`${at}/appointments`, { reference: booked, ...times, ...names, capacity: 1_000_000 });
   await create(`${quietAt}/appointments`, { reference: 'quiet-appointment@load', ...times, ...names, capacity: 1 });
 }
 
-/** Writes and reads something of every service. E-mail addresses and usernames are unique across CRMs, so the round contains the CRM's name. */
-async function playRound(send: Send, { answered, bookers }: Pick<Load, 'answered' | 'bookers'>, round: string): Promise<void> {
+/**
+ * Writes and reads something of every service. E-mail addresses and usernames are unique across CRMs, so the round
+ * contains the CRM's name.
+ */
+async function playRound(
+  send: Send,
+  { answered, bookers }: Pick<Load, 'answered' | 'bookers'>,
+  round: string,
+): Promise<void> {
   const email = `grace-${round}@load.example`;
   const [user, customer] = [`user-${round}@load`, `customer-${round}@load`];
   const count = async (service: keyof Answered, answer: Promise<boolean>): Promise<boolean> => {
@@ -134,14 +163,36 @@ async function playRound(send: Send, { answered, bookers }: Pick<Load, 'answered
     if (good) answered[service] += 1;
     return good;
   };
-  if (await count('identity', send('POST', '/user', { reference: user, email: `${round}@load.example`, username: `user-${round}`, lastName: 'X' }))) {
+  if (
+    await count(
+      'identity',
+      send('POST', '/user', {
+        reference: user,
+        email: `${round}@load.example`,
+        username: `user-${round}`,
+        lastName: 'X',
+      }),
+    )
+  ) {
     await count('identity', send('GET', `/user/${encodeURIComponent(user)}`));
   }
-  const person = { customerReference: customer, providerReference: provider, userName: 'Grace Hopper', email, language: 'en' };
+  const person = {
+    customerReference: customer,
+    providerReference: provider,
+    userName: 'Grace Hopper',
+    email,
+    language: 'en',
+  };
   if (!(await count('customer', send('POST', `${at}/customers`, person)))) return;
   await count('customer', send('GET', `${at}/customers/${encodeURIComponent(customer)}`));
-  const booking = { reference: `booking-${round}@load`, appointmentReference: booked, customerReference: customer, state: 'BOOKED' };
-  if (await count('bookings', send('POST', `${at}/participations`, booking))) bookers.set(email, (bookers.get(email) ?? 0) + 1);
+  const booking = {
+    reference: `booking-${round}@load`,
+    appointmentReference: booked,
+    customerReference: customer,
+    state: 'BOOKED',
+  };
+  if (await count('bookings', send('POST', `${at}/participations`, booking)))
+    bookers.set(email, (bookers.get(email) ?? 0) + 1);
   await count('calendar', send('GET', `${quietAt}/appointments?limit=1`));
   // Streamed, over a separate connection.
   await count('calendar', send('GET', `${quietAt}/appointments`));
@@ -153,12 +204,22 @@ interface LoadRequest {
   body: object | undefined;
 }
 
-async function sendOne(gateway: string, { crmId, apiKey }: Crm, { method, path, body }: LoadRequest, failures: string[]): Promise<boolean> {
+async function sendOne(
+  gateway: string,
+  { crmId, apiKey }: Crm,
+  { method, path, body }: LoadRequest,
+  failures: string[],
+): Promise<boolean> {
   const what = `${new Date().toISOString()} ${method} ${path} at ${gateway}`;
   try {
     const headers = { 'X-SERVICE-CLIENT-ID': apiKey, 'Content-Type': 'application/json' };
-    const request = body === undefined ? { headers: { 'X-SERVICE-CLIENT-ID': apiKey } } : { headers, body: JSON.stringify(body) };
-    const response = await fetch(`${gateway}/crms/${crmId}${path}`, { method, ...request, signal: AbortSignal.timeout(requestTimeoutMs) });
+    const request =
+      body === undefined ? { headers: { 'X-SERVICE-CLIENT-ID': apiKey } } : { headers, body: JSON.stringify(body) };
+    const response = await fetch(`${gateway}/crms/${crmId}${path}`, {
+      method,
+      ...request,
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    });
     const text = await response.text();
     if (!response.ok) failures.push(`${what}: ${response.status} ${text}`);
     return response.ok;

@@ -18,69 +18,101 @@ const natsUsers = [...services, 'doctor'];
 const run = promisify(execFile);
 const secret = (): string => `p${randomBytes(12).toString('hex')}`;
 const variable = (name: string, rest: string): string => `${name.toUpperCase()}_${rest}`;
-const newPasswords = (names: string[], rest: string) => Object.fromEntries(names.map((name) => [variable(name, rest), secret()]));
+const newPasswords = (names: string[], rest: string) =>
+  Object.fromEntries(names.map((name) => [variable(name, rest), secret()]));
 
 /** With one system of its own, which has what compose.yaml has not. */
-describe.skipIf(inject('composeProject') === '')('the system of compose.production.yaml (needs a container engine)', () => {
-  let folder: string;
-  let project: Project;
-  let cluster: Cluster;
+describe.skipIf(inject('composeProject') === '')(
+  'the system of compose.production.yaml (needs a container engine)',
+  () => {
+    let folder: string;
+    let project: Project;
+    let cluster: Cluster;
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'production-test-'));
-    await createCertificates();
-    const plain = plainProject(`scheduling-test-${randomUUID().slice(0, 8)}`);
-    project = {
-      name: plain.name,
-      files: ['compose.yaml', 'compose.production.yaml', 'test/containers/cluster/compose.yaml', 'test/containers/cluster/production.yaml'],
-      environment: {
-        ...plain.environment,
-        CERTIFICATES: join(folder, 'certificates'),
-        BACKUPS: join(folder, 'backups'),
-        PUBLIC_HOST: 'scheduling.example.com',
-        SMTP_URL: 'smtp://inbox:1025?requireTLS=false',
-        SENDER_ADDRESS: 'no-reply@scheduling.example',
-        WEBHOOK_SECRET_KEYS: `1:${randomBytes(32).toString('base64')}`,
-        DATABASE_PASSWORD: secret(),
-        ...newPasswords(withDatabase, 'DATABASE_PASSWORD'),
-        ...newPasswords(natsUsers, 'NATS_PASSWORD'),
-      },
-    };
-    await compose(project, 'up', '--build', '--wait');
-    cluster = await createCluster(project);
-  });
-  afterAll(async () => {
-    await compose(project, 'down', '--volumes', '--timeout', '15');
-    await rm(folder, { recursive: true, force: true });
-  });
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'production-test-'));
+      await createCertificates();
+      const plain = plainProject(`scheduling-test-${randomUUID().slice(0, 8)}`);
+      project = {
+        name: plain.name,
+        files: [
+          'compose.yaml',
+          'compose.production.yaml',
+          'test/containers/cluster/compose.yaml',
+          'test/containers/cluster/production.yaml',
+        ],
+        environment: {
+          ...plain.environment,
+          CERTIFICATES: join(folder, 'certificates'),
+          BACKUPS: join(folder, 'backups'),
+          PUBLIC_HOST: 'scheduling.example.com',
+          SMTP_URL: 'smtp://inbox:1025?requireTLS=false',
+          SENDER_ADDRESS: 'no-reply@scheduling.example',
+          WEBHOOK_SECRET_KEYS: `1:${randomBytes(32).toString('base64')}`,
+          DATABASE_PASSWORD: secret(),
+          ...newPasswords(withDatabase, 'DATABASE_PASSWORD'),
+          ...newPasswords(natsUsers, 'NATS_PASSWORD'),
+        },
+      };
+      await compose(project, 'up', '--build', '--wait');
+      cluster = await createCluster(project);
+    });
+    afterAll(async () => {
+      await compose(project, 'down', '--volumes', '--timeout', '15');
+      await rm(folder, { recursive: true, force: true });
+    });
 
-  const createCertificates = () => run(join(deployFolder, 'compose/create-certificates.sh'), [join(folder, 'certificates')]);
-  const query = (sql: string, database = 'postgres') => compose(project, 'exec', '-T', '--user', 'postgres', 'postgres', 'psql', '--username=postgres', '--tuples-only', '--no-align', '--command', sql, database);
+    const createCertificates = () =>
+      run(join(deployFolder, 'compose/create-certificates.sh'), [join(folder, 'certificates')]);
+    const query = (sql: string, database = 'postgres') =>
+      compose(
+        project,
+        'exec',
+        '-T',
+        '--user',
+        'postgres',
+        'postgres',
+        'psql',
+        '--username=postgres',
+        '--tuples-only',
+        '--no-align',
+        '--command',
+        sql,
+        database,
+      );
 
-  it('plays the demo, and has no faults according to the doctor', async () => {
-    const crm = await createCrm(project);
-    const [gateway] = await gatewayUrls(project);
-    await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
-    expect(await runDemo({ SCHEDULING_DATA: folder, WEBHOOK_INBOX_HOST: 'host.docker.internal' })).toContain('And the CRM was told by a webhook');
-    await eventually(async () => expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m));
-  });
+    it('plays the demo, and has no faults according to the doctor', async () => {
+      const crm = await createCrm(project);
+      const [gateway] = await gatewayUrls(project);
+      await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
+      expect(await runDemo({ SCHEDULING_DATA: folder, WEBHOOK_INBOX_HOST: 'host.docker.internal' })).toContain(
+        'And the CRM was told by a webhook',
+      );
+      await eventually(async () =>
+        expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m),
+      );
+    });
 
-  it('encrypts every connection to Postgres, and accepts none in plain text to NATS', async () => {
-    expect(await query("SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename IN ('identity', 'calendar', 'customer', 'notification', 'webhook')")).toBe('t');
-    const { password } = new URL(`tls://gateway:${project.environment['GATEWAY_NATS_PASSWORD']}@nats`);
-    expect(await publishForged(`{ user: 'gateway', pass: '${password}' }`)).toMatch(/certificate|secure|tls/i);
-  });
+    it('encrypts every connection to Postgres, and accepts none in plain text to NATS', async () => {
+      expect(
+        await query(
+          "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename IN ('identity', 'calendar', 'customer', 'notification', 'webhook')",
+        ),
+      ).toBe('t');
+      const { password } = new URL(`tls://gateway:${project.environment['GATEWAY_NATS_PASSWORD']}@nats`);
+      expect(await publishForged(`{ user: 'gateway', pass: '${password}' }`)).toMatch(/certificate|secure|tls/i);
+    });
 
-  it('refuses forged events', async () => {
-    const tls = "tls: { caFile: '/certificates/ca.crt' }";
-    const asGateway = `{ user: 'gateway', pass: '${project.environment['GATEWAY_NATS_PASSWORD']}', ${tls} }`;
-    expect(await publishForged(asGateway)).toMatch(/permissions violation/i);
-    expect(await publishForged(`{ ${tls} }`)).toMatch(/authorization/i);
-  });
+    it('refuses forged events', async () => {
+      const tls = "tls: { caFile: '/certificates/ca.crt' }";
+      const asGateway = `{ user: 'gateway', pass: '${project.environment['GATEWAY_NATS_PASSWORD']}', ${tls} }`;
+      expect(await publishForged(asGateway)).toMatch(/permissions violation/i);
+      expect(await publishForged(`{ ${tls} }`)).toMatch(/authorization/i);
+    });
 
-  /** Tries to have a person erased, from the container of the gateway. Returns what NATS answers. */
-  async function publishForged(options: string): Promise<string> {
-    const script = `
+    /** Tries to have a person erased, from the container of the gateway. Returns what NATS answers. */
+    async function publishForged(options: string): Promise<string> {
+      const script = `
       const { connect } = require('@nats-io/transport-node');
       connect({ servers: 'nats:4222', reconnect: false, timeout: 3000, ...${options} })
         .then(async (connection) => {
@@ -89,49 +121,80 @@ describe.skipIf(inject('composeProject') === '')('the system of compose.producti
           }
         })
         .catch((error) => console.log(error.message));`;
-    return compose(project, 'exec', '-T', 'gateway', 'node', '--eval', script);
-  }
-
-  describe('with two replicas, under load', () => {
-    let load: Load;
-    beforeAll(async () => {
-      await cluster.scale(services, 2);
-      load = await startLoad(await gatewayUrls(project), await createCrm(project));
-    });
-    afterAll(() => load?.stop());
-
-    it('replaces all certificates without a failed request', async ({ skip }) => {
-      if (!(await isCalm(load))) skip('this machine is too busy: requests fail while nothing is replaced');
-      await createCertificates();
-      await compose(project, 'exec', '-T', 'postgres', 'install', '-o', 'postgres', '-g', 'postgres', '-m', '600', '/certificates/tls.crt', '/certificates/tls.key', '/tmp/certificates');
-      await query('SELECT pg_reload_conf()');
-      await compose(project, 'kill', '--signal', 'HUP', 'nats');
-      for (const service of services) {
-        for (const id of await listContainers(project, service)) await eventually(async () => expect(await docker(['logs', id])).toContain('reloaded the gRPC certificate'));
-      }
-      await waitForAnswers(load);
-      expect(load.failures).toEqual([]);
-    });
-
-    it('replaces all passwords without a failed request', async () => {
-      await addSecondRoles();
-      Object.assign(project.environment, newPasswords(natsUsers, 'NATS_PASSWORD'));
-      await compose(project, 'up', '--detach', '--wait', '--no-deps', 'nats');
-      await Promise.all(services.map((service) => cluster.rollOut(service, load.gateways)));
-      await waitForAnswers(load);
-      for (const service of withDatabase) await query(`ALTER ROLE ${service} PASSWORD NULL`);
-      await waitForAnswers(load);
-      expect(load.failures).toEqual([]);
-      expect(await query("SELECT DISTINCT usename FROM pg_stat_activity WHERE datname <> 'postgres' ORDER BY 1")).toBe(withDatabase.map((service) => `${service}_2`).toSorted().join('\n'));
-    });
-
-    /** As docs/operations.md says, so that the roles before and after are both valid for a while. */
-    async function addSecondRoles(): Promise<void> {
-      for (const service of withDatabase) {
-        const password = secret();
-        for (const sql of [`CREATE ROLE ${service}_2 LOGIN IN ROLE ${service} PASSWORD '${password}'`, `ALTER ROLE ${service}_2 SET role = '${service}'`]) await query(sql);
-        Object.assign(project.environment, { [variable(service, 'DATABASE_USER')]: `${service}_2`, [variable(service, 'DATABASE_PASSWORD')]: password });
-      }
+      return compose(project, 'exec', '-T', 'gateway', 'node', '--eval', script);
     }
-  });
-});
+
+    describe('with two replicas, under load', () => {
+      let load: Load;
+      beforeAll(async () => {
+        await cluster.scale(services, 2);
+        load = await startLoad(await gatewayUrls(project), await createCrm(project));
+      });
+      afterAll(() => load?.stop());
+
+      it('replaces all certificates without a failed request', async ({ skip }) => {
+        if (!(await isCalm(load))) skip('this machine is too busy: requests fail while nothing is replaced');
+        await createCertificates();
+        await compose(
+          project,
+          'exec',
+          '-T',
+          'postgres',
+          'install',
+          '-o',
+          'postgres',
+          '-g',
+          'postgres',
+          '-m',
+          '600',
+          '/certificates/tls.crt',
+          '/certificates/tls.key',
+          '/tmp/certificates',
+        );
+        await query('SELECT pg_reload_conf()');
+        await compose(project, 'kill', '--signal', 'HUP', 'nats');
+        for (const service of services) {
+          for (const id of await listContainers(project, service))
+            await eventually(async () => expect(await docker(['logs', id])).toContain('reloaded the gRPC certificate'));
+        }
+        await waitForAnswers(load);
+        expect(load.failures).toEqual([]);
+      });
+
+      it('replaces all passwords without a failed request', async () => {
+        await addSecondRoles();
+        Object.assign(project.environment, newPasswords(natsUsers, 'NATS_PASSWORD'));
+        await compose(project, 'up', '--detach', '--wait', '--no-deps', 'nats');
+        await Promise.all(services.map((service) => cluster.rollOut(service, load.gateways)));
+        await waitForAnswers(load);
+        for (const service of withDatabase) await query(`ALTER ROLE ${service} PASSWORD NULL`);
+        await waitForAnswers(load);
+        expect(load.failures).toEqual([]);
+        expect(
+          await query("SELECT DISTINCT usename FROM pg_stat_activity WHERE datname <> 'postgres' ORDER BY 1"),
+        ).toBe(
+          withDatabase
+            .map((service) => `${service}_2`)
+            .toSorted()
+            .join('\n'),
+        );
+      });
+
+      /** As docs/operations.md says, so that the roles before and after are both valid for a while. */
+      async function addSecondRoles(): Promise<void> {
+        for (const service of withDatabase) {
+          const password = secret();
+          for (const sql of [
+            `CREATE ROLE ${service}_2 LOGIN IN ROLE ${service} PASSWORD '${password}'`,
+            `ALTER ROLE ${service}_2 SET role = '${service}'`,
+          ])
+            await query(sql);
+          Object.assign(project.environment, {
+            [variable(service, 'DATABASE_USER')]: `${service}_2`,
+            [variable(service, 'DATABASE_PASSWORD')]: password,
+          });
+        }
+      }
+    });
+  },
+);

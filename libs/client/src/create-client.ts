@@ -1,4 +1,9 @@
-import createFetchClient, { type ClientPathsWithMethod, type Client as FetchClient, type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
+import createFetchClient, {
+  type ClientPathsWithMethod,
+  type Client as FetchClient,
+  type FetchResponse,
+  type MaybeOptionalInit,
+} from 'openapi-fetch';
 import type { paths } from './api.ts';
 import { toProblemError } from './problem-error.ts';
 import { retrying } from './retry.ts';
@@ -26,11 +31,14 @@ export type Init<Name extends Method, Path extends PathOf<Name>> = MaybeOptional
 
 export type Arguments<Given> = undefined extends Given ? [init?: Given] : [init: Given];
 
-type Success<Operation extends object, Given> = Extract<FetchResponse<Operation & Record<string, unknown>, Given, 'application/json'>, { data: unknown }>;
+type Success<Operation extends object, Given> = Extract<
+  FetchResponse<Operation & Record<string, unknown>, Given, 'application/json'>,
+  { data: unknown }
+>;
 
 /**
- * Resolves with the body as `data`, and the `response` with status and headers. Rejects with a ProblemError if the service rejects the request, and with
- * the error of `fetch` if no attempt got a response.
+ * Resolves with the body as `data`, and the `response` with status and headers. Rejects with a ProblemError if the
+ * service rejects the request, and with the error of `fetch` if no attempt got a response.
  */
 type Call<Name extends Method> = <Path extends PathOf<Name>, Given extends Init<Name, Path>>(
   path: Path,
@@ -49,10 +57,18 @@ export interface Client {
 const cancelPath: PathOf<'delete'> = '/provider/{providerRef}/appointments';
 
 /**
- * Creates a client. Its requests are safe to repeat (interface 1), because every POST has an `Idempotency-Key`. They are repeated if there is no
- * response, if the response is cut off, and after 429, 502, 503, 504 and `idempotency_key.in_flight`, until `retryForMs` is over.
+ * Creates a client. Its requests are safe to repeat (interface 1), because every POST has an `Idempotency-Key`. They
+ * are repeated if there is no response, if the response is cut off, and after 429, 502, 503, 504 and
+ * `idempotency_key.in_flight`, until `retryForMs` is over.
  */
-export function createClient({ url, crmId, key, retryForMs = 15_000, attemptMs = 10_000, fetch = globalThis.fetch }: ClientOptions): Client {
+export function createClient({
+  url,
+  crmId,
+  key,
+  retryForMs = 15_000,
+  attemptMs = 10_000,
+  fetch = globalThis.fetch,
+}: ClientOptions): Client {
   const unanswered = new WeakSet<Request>();
   const client = createFetchClient<paths>({
     baseUrl: `${url.replace(/\/+$/, '')}/crms/${encodeURIComponent(crmId)}`,
@@ -61,7 +77,8 @@ export function createClient({ url, crmId, key, retryForMs = 15_000, attemptMs =
   });
   client.use({
     onRequest: ({ request }) => {
-      if (request.method === 'POST' && !request.headers.has('Idempotency-Key')) request.headers.set('Idempotency-Key', crypto.randomUUID());
+      if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+        request.headers.set('Idempotency-Key', crypto.randomUUID());
     },
     onResponse: async ({ request, response, schemaPath }) => {
       if (response.ok) return undefined;

@@ -19,13 +19,17 @@ interface ListInit {
   params?: { query?: Record<string, unknown> };
 }
 
-type GetPage = (path: string, init: ListInit & { querySerializer?: () => string }) => Promise<{ data: unknown[]; response: Response }>;
+type GetPage = (
+  path: string,
+  init: ListInit & { querySerializer?: () => string },
+) => Promise<{ data: unknown[]; response: Response }>;
 
 const defaultLimit = 100;
 
 /**
- * Every element of a list, fetched page by page as they are needed; `limit` is the size of a page, 100 by default. On `/events` it ends when it has
- * caught up; `after` is the id of the last event that you have processed. Rejects like `GET`.
+ * Every element of a list, fetched page by page as they are needed; `limit` is the size of a page, 100 by default. On
+ * `/events` it ends when it has caught up; `after` is the id of the last event that you have processed. Rejects like
+ * `GET`.
  */
 export async function* paginate<Path extends ListPath, Given extends Init<'get', Path>>(
   client: Client,
@@ -35,7 +39,7 @@ export async function* paginate<Path extends ListPath, Given extends Init<'get',
   const get = client.GET as GetPage;
   const { params, ...options }: ListInit = init[0] ?? {};
   let page = await get(path, { ...options, params: { ...params, query: { limit: defaultLimit, ...params?.query } } });
-  for (let asked: string | undefined; ; ) {
+  for (let asked: string | undefined; ;) {
     yield* page.data as ListAt<Path>[];
     const next = nextQuery(page.response);
     // The end of the feed is its own next page.

@@ -4,7 +4,9 @@ import type { components, operations } from './api.ts';
 export type Problem = components['schemas']['Problem'];
 
 type ProblemOf<Responses> = {
-  [Status in keyof Responses]: Responses[Status] extends { content: { 'application/problem+json': infer Body } } ? Body : never;
+  [Status in keyof Responses]: Responses[Status] extends { content: { 'application/problem+json': infer Body } }
+    ? Body
+    : never;
 }[keyof Responses];
 
 type AnyProblem = { [Name in keyof operations]: ProblemOf<operations[Name]['responses']> }[keyof operations];
@@ -49,7 +51,8 @@ function isProblem(response: Response): boolean {
 
 /** `409 slot.unavailable (full): All seats of the appointment are taken.` */
 function describe({ code, reason, detail, errors = [] }: Partial<Problem>, { status, statusText }: Response): string {
-  if (code === undefined) return `${status} ${statusText}`.trim() + (status < 400 ? ': redirects are not followed' : '');
+  if (code === undefined)
+    return `${status} ${statusText}`.trim() + (status < 400 ? ': redirects are not followed' : '');
   const fields = errors.map(({ pointer, parameter, detail }) => `${pointer ?? parameter ?? ''} ${detail}`.trim());
   return `${status} ${code}${reason === undefined ? '' : ` (${reason})`}: ${[detail, ...fields].join('; ')}`;
 }

@@ -14,10 +14,15 @@ const longestWaitMs = 5_000;
 const retriedStatuses = new Set([429, 502, 503, 504]);
 
 /**
- * A `fetch` that repeats requests which are safe to repeat. It waits for as long as `Retry-After` says, at least 0.2 s after the first attempt and twice
- * as long after each further one, up to 5 s. Responses have been read completely.
+ * A `fetch` that repeats requests which are safe to repeat. It waits for as long as `Retry-After` says, at least 0.2 s
+ * after the first attempt and twice as long after each further one, up to 5 s. Responses have been read completely.
  */
-export function retrying({ fetch, retryForMs, attemptMs, onUnanswered }: RetryOptions): (request: Request) => Promise<Response> {
+export function retrying({
+  fetch,
+  retryForMs,
+  attemptMs,
+  onUnanswered,
+}: RetryOptions): (request: Request) => Promise<Response> {
   return async (request) => {
     const endsAt = performance.now() + retryForMs;
     for (let attempt = 0; ; attempt += 1) {
@@ -25,7 +30,10 @@ export function retrying({ fetch, retryForMs, attemptMs, onUnanswered }: RetryOp
       request.signal.throwIfAborted();
       const response = 'response' in outcome ? outcome.response : undefined;
       if (response !== undefined && !(await mayBeRepeated(response))) return response;
-      const waitMs = Math.max(backoffMs(attempt), parseRetryAfter(response?.headers.get('Retry-After') ?? null, Date.now()));
+      const waitMs = Math.max(
+        backoffMs(attempt),
+        parseRetryAfter(response?.headers.get('Retry-After') ?? null, Date.now()),
+      );
       if (performance.now() + waitMs > endsAt) {
         if ('response' in outcome) return outcome.response;
         throw outcome.error;
@@ -40,10 +48,15 @@ type Outcome = { response: Response } | { error: unknown };
 
 async function attemptOnce(request: Request, fetch: RetryOptions['fetch'], attemptMs: number): Promise<Outcome> {
   const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(new DOMException(`No complete response within ${attemptMs} ms.`, 'TimeoutError')), attemptMs);
+  const timer = setTimeout(
+    () => timeout.abort(new DOMException(`No complete response within ${attemptMs} ms.`, 'TimeoutError')),
+    attemptMs,
+  );
   try {
     // To follow a redirect would send the key and the body to whatever host it names.
-    const response = await fetch(new Request(request, { redirect: 'manual', signal: AbortSignal.any([request.signal, timeout.signal]) }));
+    const response = await fetch(
+      new Request(request, { redirect: 'manual', signal: AbortSignal.any([request.signal, timeout.signal]) }),
+    );
     const body = await response.arrayBuffer();
     return { response: new Response(body.byteLength === 0 ? null : body, response) };
   } catch (error) {

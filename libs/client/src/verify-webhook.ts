@@ -7,12 +7,17 @@ export type Event = components['schemas']['Event'];
 export { WebhookVerificationError };
 
 /**
- * Returns the event in the request of a webhook. Throws a WebhookVerificationError unless it is signed with the secret, within the last 5 minutes.
+ * Returns the event in the request of a webhook. Throws a WebhookVerificationError unless it is signed with the secret,
+ * within the last 5 minutes.
  *
  * @param body as it arrived, not parsed
  * @param headers `Headers`, or an object with names in lower case, as that of `node:http`
  */
-export function verifyWebhook(secret: string, body: string, headers: Headers | Record<string, string | string[] | undefined>): Event {
+export function verifyWebhook(
+  secret: string,
+  body: string,
+  headers: Headers | Record<string, string | string[] | undefined>,
+): Event {
   const given = headers instanceof Headers ? Object.fromEntries(headers) : headers;
   return new Webhook(secret).verify(body, given as Record<string, string>) as Event;
 }

@@ -35,8 +35,16 @@ const addressOf = (server: Server): string => `http://127.0.0.1:${(server.addres
 const calls: { name: string; send: (client: Client) => Promise<unknown> }[] = [
   { name: 'GET', send: (client) => client.GET('/webhooks') },
   { name: 'GET that asks for it', send: (client) => client.GET('/webhooks', { redirect: 'follow' }) },
-  { name: 'POST', send: (client) => client.POST('/user', { body: { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' } }) },
-  { name: 'PUT', send: (client) => client.PUT('/user/{reference}', { params: { path: { reference: 'u@x' } }, body: { lastName: 'L' } }) },
+  {
+    name: 'POST',
+    send: (client) =>
+      client.POST('/user', { body: { reference: 'u@x', email: 'u@x.example', username: 'u', lastName: 'L' } }),
+  },
+  {
+    name: 'PUT',
+    send: (client) =>
+      client.PUT('/user/{reference}', { params: { path: { reference: 'u@x' } }, body: { lastName: 'L' } }),
+  },
   { name: 'DELETE', send: (client) => client.DELETE('/user/{reference}', { params: { path: { reference: 'u@x' } } }) },
 ];
 
@@ -52,6 +60,8 @@ describe.each([301, 302, 303, 307, 308])('a redirect with %i', (status) => {
 
 it('a redirect on the same host is not followed either', async () => {
   redirect = { status: 307, location: '/elsewhere' };
-  await expect(createClient({ url: addressOf(service), crmId: 'one', key: 'secret' }).GET('/webhooks')).rejects.toMatchObject({ status: 307 });
+  await expect(
+    createClient({ url: addressOf(service), crmId: 'one', key: 'secret' }).GET('/webhooks'),
+  ).rejects.toMatchObject({ status: 307 });
   expect(attempts).toBe(1);
 });

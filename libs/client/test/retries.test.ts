@@ -22,21 +22,34 @@ beforeEach(() => {
 });
 afterAll(() => server.close());
 
-const client = (retryForMs: number): Client => createClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, crmId: 'one', key: 'k', retryForMs });
+const client = (retryForMs: number): Client =>
+  createClient({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    crmId: 'one',
+    key: 'k',
+    retryForMs,
+  });
 
-const unavailable = (retryAfter: string) => (response: ServerResponse) => response.writeHead(503, { 'retry-after': retryAfter }).end();
+const unavailable = (retryAfter: string) => (response: ServerResponse) =>
+  response.writeHead(503, { 'retry-after': retryAfter }).end();
 
 describe('the client', () => {
-  it.each(['Tue, 01 Dec 2020 12:00:00 GMT', 'Tue, 41 Dec 2020 12:00:00 GMT', 'soon', '-1', 'NaN', '', '0'])('waits as usual after Retry-After: %s', async (retryAfter) => {
-    answer = unavailable(retryAfter);
-    await expect(client(400).GET('/webhooks')).rejects.toMatchObject({ status: 503 });
-    // The first wait is at least 150 ms, and the second one 300.
-    expect(arrivals.length).toBeLessThan(3);
-  });
+  it.each(['Tue, 01 Dec 2020 12:00:00 GMT', 'Tue, 41 Dec 2020 12:00:00 GMT', 'soon', '-1', 'NaN', '', '0'])(
+    'waits as usual after Retry-After: %s',
+    async (retryAfter) => {
+      answer = unavailable(retryAfter);
+      await expect(client(400).GET('/webhooks')).rejects.toMatchObject({ status: 503 });
+      // The first wait is at least 150 ms, and the second one 300.
+      expect(arrivals.length).toBeLessThan(3);
+    },
+  );
 
   it('waits until the date in Retry-After', async () => {
     const untilMs = 1_000 * Math.ceil(Date.now() / 1_000 + 1);
-    answer = (response) => (arrivals.length === 1 ? unavailable(new Date(untilMs).toUTCString())(response) : response.writeHead(200, { 'content-type': 'application/json' }).end('[]'));
+    answer = (response) =>
+      arrivals.length === 1
+        ? unavailable(new Date(untilMs).toUTCString())(response)
+        : response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
     expect((await client(10_000).GET('/webhooks')).data).toEqual([]);
     expect(arrivals).toHaveLength(2);
     // A timer may be a millisecond early.

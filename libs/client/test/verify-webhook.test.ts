@@ -8,7 +8,11 @@ const body = JSON.stringify(event);
 
 function sign(at = new Date()): Record<string, string> {
   const signature = new Webhook(secret).sign(event.id, at, body);
-  return { 'webhook-id': event.id, 'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)), 'webhook-signature': signature };
+  return {
+    'webhook-id': event.id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': signature,
+  };
 }
 
 describe('the verification of a webhook', () => {

@@ -1,8 +1,26 @@
 import type { Database } from '@scheduling/postgres';
-import { type ActiveSpan, inSpan, type Logger, type Loop, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import {
+  type ActiveSpan,
+  inSpan,
+  type Logger,
+  type Loop,
+  newRequestId,
+  runWithContext,
+  type SpanOptions,
+  startLoop,
+} from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
-import { databaseTime, type DeliveryLimits, leaseDueRows, type LeasedRow, type LeasedTable, putBackBlockedRows, releaseLeases, renewLeases } from './leased-table.ts';
+import {
+  databaseTime,
+  type DeliveryLimits,
+  leaseDueRows,
+  type LeasedRow,
+  type LeasedTable,
+  putBackBlockedRows,
+  releaseLeases,
+  renewLeases,
+} from './leased-table.ts';
 
 /** The result of an attempt. A kind of delivery adds its own fields. */
 export interface Outcome {
@@ -21,8 +39,9 @@ export interface DeliveryKind<Row extends LeasedRow, Result extends Outcome> {
   verb?: { base: string; done: [string, ...string[]] };
   table: LeasedTable;
   /**
-   * Tries once and never rejects. The row may have waited since it was leased: if others change or remove rows, an attempt first reads whether it still
-   * holds the lease. `signal` aborts on a timeout of the attempt or when the process stops; `stopping` only on the latter.
+   * Tries once and never rejects. The row may have waited since it was leased: if others change or remove rows, an
+   * attempt first reads whether it still holds the lease. `signal` aborts on a timeout of the attempt or when the
+   * process stops; `stopping` only on the latter.
    */
   attempt: (row: Row, signal: AbortSignal, stopping: AbortSignal) => Promise<Result>;
   /** Records the result, unless the lease is lost. */
@@ -40,7 +59,9 @@ export interface DeliveryTimings {
   /** A dead process's rows become available after this; a live process renews its leases three times as often. */
   leaseMs: number;
   attemptMs: number;
-  /** Nothing is delivered for this long when the server is unavailable; the pause doubles each time, up to the longest. */
+  /**
+   * Nothing is delivered for this long when the server is unavailable; the pause doubles each time, up to the longest.
+   */
   firstPauseMs: number;
   longestPauseMs: number;
   /** How long a stop waits for deliveries in progress. */
@@ -50,7 +71,10 @@ export interface DeliveryTimings {
 export interface DeliveryOptions<Schema, Row extends LeasedRow, Result extends Outcome> {
   kind: DeliveryKind<Row, Result>;
   database: Database<Schema>;
-  /** The number of concurrent deliveries. One CRM or one host gets half of them at most, so that hanging ones leave room for others. */
+  /**
+   * The number of concurrent deliveries. One CRM or one host gets half of them at most, so that hanging ones leave room
+   * for others.
+   */
   connections: number;
   timings: DeliveryTimings;
   logger: Logger;
@@ -67,10 +91,12 @@ const gatherMs = 100;
 const rowsPerConnection = 8;
 
 /**
- * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that lost it cannot record a result.
- * Disposal waits some seconds for deliveries in progress; the other rows are released.
+ * Delivers the rows of a table at least once. Several processes share the work: an attempt holds a lease, and one that
+ * lost it cannot record a result. Disposal waits some seconds for deliveries in progress; the other rows are released.
  */
-export function startDelivery<Schema, Row extends LeasedRow, Result extends Outcome>(options: DeliveryOptions<Schema, Row, Result>): AsyncDisposable {
+export function startDelivery<Schema, Row extends LeasedRow, Result extends Outcome>(
+  options: DeliveryOptions<Schema, Row, Result>,
+): AsyncDisposable {
   const delivery = new Delivery(options.kind, options.database.kysely as unknown as Kysely<unknown>, options);
   options.database.onCommit(delivery.wake);
   return delivery;
@@ -99,7 +125,11 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   /** Until then the server counts as unavailable, on the clock of {@link performance}. */
   #pausedUntilMs = 0;
 
-  constructor(kind: DeliveryKind<Row, Result>, db: Kysely<unknown>, options: { connections: number; timings: DeliveryTimings; logger: Logger }) {
+  constructor(
+    kind: DeliveryKind<Row, Result>,
+    db: Kysely<unknown>,
+    options: { connections: number; timings: DeliveryTimings; logger: Logger },
+  ) {
     const { connections, timings, logger } = options;
     const half = Math.ceil(connections / 2);
     this.#kind = kind;
@@ -107,7 +137,11 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     this.#timings = timings;
     this.#logger = logger;
     this.#limits = { total: connections, perCrm: half, perHost: half };
-    this.#leaseLimits = { total: connections * rowsPerConnection, perCrm: half * rowsPerConnection, perHost: half * rowsPerConnection };
+    this.#leaseLimits = {
+      total: connections * rowsPerConnection,
+      perCrm: half * rowsPerConnection,
+      perHost: half * rowsPerConnection,
+    };
     this.#loop = startLoop({
       name: `the delivery of ${kind.name}`,
       logger,
@@ -168,7 +202,8 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
     let fewest = this.#limits.perCrm;
     for (const row of this.#waiting) {
       const ofCrm = countWhere(this.#inFlight, ({ crmId }) => crmId === row.crmId);
-      if (ofCrm >= fewest || countWhere(this.#inFlight, ({ host }) => host === row.host) >= this.#limits.perHost) continue;
+      if (ofCrm >= fewest || countWhere(this.#inFlight, ({ host }) => host === row.host) >= this.#limits.perHost)
+        continue;
       [next, fewest] = [row, ofCrm];
     }
     return next;
@@ -177,9 +212,12 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   #start(row: Row): void {
     this.#inFlight.add(row);
     const { name, verb = defaultVerb, describe } = this.#kind;
-    const attributes = () => Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
+    const attributes = () =>
+      Object.fromEntries(Object.entries(describe(row)).map(([key, value]) => [`scheduling.${name}.${key}`, value]));
     const span: SpanOptions = { kind: 'CLIENT', attributes, parent: row.traceparent ?? undefined };
-    const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () => inSpan(`${verb.base} ${name}`, span, (active) => this.#deliver(row, active))).finally(() => {
+    const delivering = runWithContext({ requestId: row.requestId ?? newRequestId() }, () =>
+      inSpan(`${verb.base} ${name}`, span, (active) => this.#deliver(row, active)),
+    ).finally(() => {
       this.#inFlight.delete(row);
       this.#running.delete(delivering);
       this.#startWaiting();
@@ -202,12 +240,19 @@ class Delivery<Row extends LeasedRow, Result extends Outcome> implements AsyncDi
   }
 
   async #attempt(row: Row): Promise<Result> {
-    const remainingMs = row.expiresAt ? row.expiresAt.getTime() - databaseTime(row).getTime() : Number.POSITIVE_INFINITY;
+    const remainingMs = row.expiresAt
+      ? row.expiresAt.getTime() - databaseTime(row).getTime()
+      : Number.POSITIVE_INFINITY;
     const limit = new AbortController();
-    // Unlike that of `AbortSignal.timeout`, this timer can be cleared: an attempt takes much less time than it may, and thousands would be kept for minutes.
+    // Unlike that of `AbortSignal.timeout`, this timer can be cleared: an attempt takes much less time than it may, and
+    // thousands would be kept for minutes.
     const timer = setTimeout(() => limit.abort(), Math.max(0, Math.min(this.#timings.attemptMs, remainingMs)));
     try {
-      return await this.#kind.attempt(row, AbortSignal.any([limit.signal, this.#stopping.signal]), this.#stopping.signal);
+      return await this.#kind.attempt(
+        row,
+        AbortSignal.any([limit.signal, this.#stopping.signal]),
+        this.#stopping.signal,
+      );
     } finally {
       clearTimeout(timer);
     }

@@ -1,12 +1,14 @@
 import { type Kysely, type QueryResult, type RawBuilder, sql } from 'kysely';
 
 /**
- * A table, not partitioned, whose rows are delivered to external systems. It has the columns of {@link LeasedColumns}, `state` and `due_at`, an index on
- * `(crm_id, due_at)` and one on `(lease)`, both `WHERE state = 'pending'`. In the expressions `item` is the row.
+ * A table, not partitioned, whose rows are delivered to external systems. It has the columns of {@link LeasedColumns},
+ * `state` and `due_at`, an index on `(crm_id, due_at)` and one on `(lease)`, both `WHERE state = 'pending'`. In the
+ * expressions `item` is the row.
  *
- * As long as Postgres's statistics say that the table is nearly empty, any index that begins with `crm_id` seems as good as the right one, and thousands of new
- * rows would be read for each of thousands. So a statement reads rows that it has found again by their `ctid`, and {@link inIndexOrder} has those with an
- * `ORDER BY` and `LIMIT` read from the index that has this order.
+ * As long as Postgres's statistics say that the table is nearly empty, any index that begins with `crm_id` seems as
+ * good as the right one, and thousands of new rows would be read for each of thousands. So a statement reads rows that
+ * it has found again by their `ctid`, and {@link inIndexOrder} has those with an `ORDER BY` and `LIMIT` read from the
+ * index that has this order.
  */
 export interface LeasedTable {
   name: string;
@@ -44,7 +46,10 @@ export interface LeasedRow extends LeasedColumns {
 
 export interface LeasedRows<Row> {
   rows: Row[];
-  /** Some due rows were not leased, because of others of the same lane or host, or of another process: those behind them may be. */
+  /**
+   * Some due rows were not leased, because of others of the same lane or host, or of another process: those behind them
+   * may be.
+   */
   passedOver: boolean;
 }
 
@@ -55,28 +60,43 @@ export interface DeliveryLimits {
   perHost: number;
 }
 
-/** How many due rows of a CRM are considered: those behind them are not found as long as these all have to wait for their lanes and hosts. */
+/**
+ * How many due rows of a CRM are considered: those behind them are not found as long as these all have to wait for
+ * their lanes and hosts.
+ */
 const maxConsidered = 1_000;
 const shortestPutBack = sql`interval '1 second'`;
 /** What a row waits for can end before it is due. */
 const longestPutBack = sql`interval '5 minutes'`;
 
 /**
- * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself. Not the whole queue is read: the CRMs are found
- * by skipping through the index, and only the first due rows of each are considered. A lease is a token, valid until `due_at`: a process that lost it
- * cannot record a result.
+ * Leases due rows, at most `free`. CRMs take turns, so one with thousands of rows delays only itself. Not the whole
+ * queue is read: the CRMs are found by skipping through the index, and only the first due rows of each are considered.
+ * A lease is a token, valid until `due_at`: a process that lost it cannot record a result.
  */
 export async function leaseDueRows<Row extends LeasedRow>(
   db: Kysely<unknown>,
   { name, lane, host, expires, isBlocked = sql<boolean>`false` }: LeasedTable,
-  { limits, free, leaseMs, leased }: { limits: DeliveryLimits; free: number; leaseMs: number; leased: readonly Pick<LeasedRow, 'crmId' | 'lane' | 'host'>[] },
+  {
+    limits,
+    free,
+    leaseMs,
+    leased,
+  }: {
+    limits: DeliveryLimits;
+    free: number;
+    leaseMs: number;
+    leased: readonly Pick<LeasedRow, 'crmId' | 'lane' | 'host'>[];
+  },
 ): Promise<LeasedRows<Row>> {
   const crms = JSON.stringify(countBy(leased, (row) => row.crmId));
   const hosts = countBy(leased, (row) => row.host);
   const fullHosts = Object.keys(hosts).filter((each) => hosts[each]! >= limits.perHost);
   const lanes = leased.map((row) => row.lane);
   const table = sql.table(name);
-  const { rows } = await inIndexOrder(db, sql<Row & { considered: number }>`
+  const { rows } = await inIndexOrder(
+    db,
+    sql<Row & { considered: number }>`
     WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
       SELECT crm_id, ceil(2.0 * ${free}::int / count(*) OVER ())::int AS twice_its_share FROM crm WHERE due_at <= now()
     ), next_of_crm AS (
@@ -105,16 +125,17 @@ export async function leaseDueRows<Row extends LeasedRow>(
     )
     UPDATE ${table} AS item SET lease = gen_random_uuid(), due_at = ${dueAfter(leaseMs, { expires })}
     FROM leased WHERE item.ctid = tid
-    RETURNING item.*, ${lane} AS lane, ${host} AS host, now() AS leased_at, (SELECT count(*) FROM turns) AS considered`);
+    RETURNING item.*, ${lane} AS lane, ${host} AS host, now() AS leased_at, (SELECT count(*) FROM turns) AS considered`,
+  );
   const leasedMs = performance.now();
   for (const row of rows) row.leasedMs = leasedMs;
   return { rows, passedOver: rows.length < (rows[0]?.considered ?? 0) };
 }
 
 /**
- * Puts back those of the considered rows that have to wait for other ones, until these are due: otherwise a CRM with many of them would get nothing else
- * delivered. Only of CRMs that have more due rows than are considered, and fewer leased ones than they may, so normally it writes nothing. Returns how many it
- * has put back.
+ * Puts back those of the considered rows that have to wait for other ones, until these are due: otherwise a CRM with
+ * many of them would get nothing else delivered. Only of CRMs that have more due rows than are considered, and fewer
+ * leased ones than they may, so normally it writes nothing. Returns how many it has put back.
  */
 export async function putBackBlockedRows(
   db: Kysely<unknown>,
@@ -126,7 +147,9 @@ export async function putBackBlockedRows(
   const counts = countBy(leased, (row) => row.crmId);
   const fullCrms = Object.keys(counts).filter((each) => counts[each]! >= limits.perCrm);
   const due = sql<Date>`greatest(now() + ${shortestPutBack}, least(blocked_until, now() + ${longestPutBack}))`;
-  const { numAffectedRows = 0n } = await inIndexOrder(db, sql`
+  const { numAffectedRows = 0n } = await inIndexOrder(
+    db,
+    sql`
     WITH RECURSIVE ${firstOfCrms(table)}, due_crm AS (
       SELECT crm_id FROM crm
       WHERE due_at <= now() AND crm_id <> ALL (${fullCrms}::text[]) AND EXISTS (
@@ -143,7 +166,8 @@ export async function putBackBlockedRows(
       FOR UPDATE OF item SKIP LOCKED
     )
     UPDATE ${table} AS item SET due_at = ${atExpiry(due, { expires })}
-    FROM locked WHERE item.ctid = tid`);
+    FROM locked WHERE item.ctid = tid`,
+  );
   return Number(numAffectedRows);
 }
 
@@ -173,13 +197,21 @@ function considered(table: RawBuilder<unknown>): RawBuilder<unknown> {
         `;
 }
 
-/** The time by the database's clock. That of this process may be wrong, and must not decide what expires or what strangers verify. */
+/**
+ * The time by the database's clock. That of this process may be wrong, and must not decide what expires or what
+ * strangers verify.
+ */
 export function databaseTime({ leasedAt, leasedMs }: Pick<LeasedRow, 'leasedAt' | 'leasedMs'>): Date {
   return new Date(leasedAt.getTime() + performance.now() - leasedMs);
 }
 
 /** Extends the leases of rows. A lease that was lost stays lost. */
-export function renewLeases(db: Kysely<unknown>, table: LeasedTable, rows: Iterable<LeasedColumns>, leaseMs: number): Promise<void> {
+export function renewLeases(
+  db: Kysely<unknown>,
+  table: LeasedTable,
+  rows: Iterable<LeasedColumns>,
+  leaseMs: number,
+): Promise<void> {
   return changeLeased(db, table, rows, sql`due_at = ${dueAfter(leaseMs, table)}`);
 }
 
@@ -189,7 +221,12 @@ export function releaseLeases(db: Kysely<unknown>, table: LeasedTable, rows: Ite
 }
 
 /** A row that is locked is being finished or removed. */
-async function changeLeased(db: Kysely<unknown>, { name }: LeasedTable, rows: Iterable<LeasedColumns>, changes: RawBuilder<unknown>): Promise<void> {
+async function changeLeased(
+  db: Kysely<unknown>,
+  { name }: LeasedTable,
+  rows: Iterable<LeasedColumns>,
+  changes: RawBuilder<unknown>,
+): Promise<void> {
   const leases = [...rows].map((row) => row.lease);
   if (leases.length === 0) return;
   const table = sql.table(name);

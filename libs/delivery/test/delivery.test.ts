@@ -5,7 +5,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { type DeliveryKind, type DeliveryTimings, dueAfter, type LeasedRow, type LeasedTable, putBackBlockedRows, startDelivery } from '../src/index.ts';
+import {
+  type DeliveryKind,
+  type DeliveryTimings,
+  dueAfter,
+  type LeasedRow,
+  type LeasedTable,
+  putBackBlockedRows,
+  startDelivery,
+} from '../src/index.ts';
 
 /** A kind other than mail: a parcel is posted to the address of a shop, one at a time. */
 interface ParcelTable {
@@ -27,8 +35,20 @@ interface Schema {
 type ParcelRow = LeasedRow & { shop: string };
 type Outcome = { outcome: 'sent' } | { outcome: 'retry'; afterMs: number };
 
-const table: LeasedTable = { name: 'parcel', expires: true, lane: sql<string>`item.shop`, host: sql<string>`item.shop` };
-const timings: DeliveryTimings = { pollMs: 60_000, leaseMs: 2_000, attemptMs: 5_000, firstPauseMs: 20, longestPauseMs: 50, stopMs: 1_000 };
+const table: LeasedTable = {
+  name: 'parcel',
+  expires: true,
+  lane: sql<string>`item.shop`,
+  host: sql<string>`item.shop`,
+};
+const timings: DeliveryTimings = {
+  pollMs: 60_000,
+  leaseMs: 2_000,
+  attemptMs: 5_000,
+  firstPauseMs: 20,
+  longestPauseMs: 50,
+  stopMs: 1_000,
+};
 const logger = testLogger('delivery-test');
 let database: Database<Schema>;
 let server: Server;
@@ -39,7 +59,12 @@ let atOnce: Map<string, number>;
 let answer: (shop: string) => number | Promise<number>;
 
 beforeAll(async () => {
-  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger, ...longTimeout });
+  database = createDatabase<Schema>({
+    url: await createTestDatabase(),
+    applicationName: 'test',
+    logger,
+    ...longTimeout,
+  });
   await sql`
     CREATE TABLE parcel (
       crm_id text NOT NULL, id uuid NOT NULL DEFAULT uuidv7(), shop text NOT NULL, state text NOT NULL DEFAULT 'pending',
@@ -78,12 +103,22 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
   name: 'parcel',
   table,
   attempt: async ({ shop }, signal) => {
-    const status = await fetch(`${url}/${shop}`, { method: 'POST', signal }).then((response) => response.status, () => 0);
+    const status = await fetch(`${url}/${shop}`, { method: 'POST', signal }).then(
+      (response) => response.status,
+      () => 0,
+    );
     return status === 204 ? { outcome: 'sent' } : { outcome: 'retry', afterMs: 50 };
   },
   record: async ({ crmId, id, lease }, outcome) => {
-    const changes = outcome.outcome === 'sent' ? { state: 'sent' as const } : { dueAt: dueAfter(outcome.afterMs, table) };
-    await database.kysely.updateTable('parcel').set({ lease: null, ...changes }).where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).execute();
+    const changes =
+      outcome.outcome === 'sent' ? { state: 'sent' as const } : { dueAt: dueAfter(outcome.afterMs, table) };
+    await database.kysely
+      .updateTable('parcel')
+      .set({ lease: null, ...changes })
+      .where('crmId', '=', crmId)
+      .where('id', '=', id)
+      .where('lease', '=', lease)
+      .execute();
   },
   describe: ({ id }) => ({ id }),
   onResult: () => undefined,
@@ -91,7 +126,12 @@ const kind: DeliveryKind<ParcelRow, Outcome> = {
 
 const deliver = () => startDelivery({ kind, database, connections: 10, timings, logger });
 const store = (crmId: string, ...shops: string[]) =>
-  database.transaction((tx) => tx.insertInto('parcel').values(shops.map((shop) => ({ crmId, shop, requestId: 'request' }))).execute());
+  database.transaction((tx) =>
+    tx
+      .insertInto('parcel')
+      .values(shops.map((shop) => ({ crmId, shop, requestId: 'request' })))
+      .execute(),
+  );
 const pending = () => database.kysely.selectFrom('parcel').selectAll().where('state', '=', 'pending').execute();
 
 it('starts on a commit, and retries without waiting for the next poll', async () => {
@@ -106,7 +146,10 @@ it('starts on a commit, and retries without waiting for the next poll', async ()
 it('decides by the clock of the database whether a row has expired', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
   try {
-    await database.kysely.insertInto('parcel').values({ crmId: 'crm', shop: 'shop', requestId: 'request', expiresAt: sql<Date>`now() + interval '1 minute'` }).execute();
+    await database.kysely
+      .insertInto('parcel')
+      .values({ crmId: 'crm', shop: 'shop', requestId: 'request', expiresAt: sql<Date>`now() + interval '1 minute'` })
+      .execute();
     let wasAborted: boolean | undefined;
     const attempt = async (_row: ParcelRow, signal: AbortSignal): Promise<Outcome> => {
       // Its own limit began earlier, so it ends first if there is no time left.
@@ -149,7 +192,9 @@ it('delivers at once what is behind rows that have to wait for each other', asyn
   await store('crm', ...Array.from({ length: 5 }, () => 'slow'));
   await store('crm', 'quick');
   await using _delivery = deliver();
-  await eventually(() => expect(requests.toSorted((one, other) => one.localeCompare(other))).toEqual(['quick', 'slow']));
+  await eventually(() =>
+    expect(requests.toSorted((one, other) => one.localeCompare(other))).toEqual(['quick', 'slow']),
+  );
   hanging.resolve(204);
   await eventually(async () => expect(await pending()).toEqual([]));
 });
@@ -161,26 +206,48 @@ it('delivers what is behind more than a thousand rows that have to wait for anot
   await store('crm', 'quick');
   const gate = { crmId: 'crm', shop: 'gate', requestId: 'request', dueAt: sql<Date>`now() + interval '1 day'` };
   await database.kysely.insertInto('parcel').values(gate).execute();
-  await using _delivery = startDelivery({ kind: { ...kind, table: waiting }, database, connections: 50, timings: { ...timings, pollMs: 500 }, logger });
+  await using _delivery = startDelivery({
+    kind: { ...kind, table: waiting },
+    database,
+    connections: 50,
+    timings: { ...timings, pollMs: 500 },
+    logger,
+  });
   await eventually(() => expect(requests).toEqual(['quick']));
   await database.transaction((tx) => tx.deleteFrom('parcel').where('shop', '=', 'gate').execute());
   await eventually(async () => expect(await pending()).toEqual([]));
   expect(requests).toHaveLength(1_201);
 });
 
-const putBack = (parcels: LeasedTable) => putBackBlockedRows(database.kysely as unknown as Kysely<unknown>, parcels, { limits: { perCrm: 5 }, leased: [] });
+const putBack = (parcels: LeasedTable) =>
+  putBackBlockedRows(database.kysely as unknown as Kysely<unknown>, parcels, { limits: { perCrm: 5 }, leased: [] });
 
 it('puts rows back until what they wait for is due, or has expired', async () => {
-  const waiting: LeasedTable = { ...table, isBlocked: sql<boolean>`item.shop <> 'other'`, blockedUntil: sql<Date>`now() + item.shop::interval` };
+  const waiting: LeasedTable = {
+    ...table,
+    isBlocked: sql<boolean>`item.shop <> 'other'`,
+    blockedUntil: sql<Date>`now() + item.shop::interval`,
+  };
   await store('crm', '1 minute', '0 seconds', ...Array.from({ length: 997 }, () => '1 day'));
-  const expiring = { crmId: 'crm', shop: '2 days', requestId: 'request', expiresAt: sql<Date>`now() + interval '30 seconds'` };
+  const expiring = {
+    crmId: 'crm',
+    shop: '2 days',
+    requestId: 'request',
+    expiresAt: sql<Date>`now() + interval '30 seconds'`,
+  };
   await database.kysely.insertInto('parcel').values(expiring).execute();
   expect(await putBack(waiting)).toBe(0);
   await store('crm', 'other');
   expect(await putBack(waiting)).toBe(1_000);
   const parcels = await pending();
   const longest = Math.max(...parcels.map(({ dueAt }) => dueAt.getTime()));
-  const waits = (shop: string) => [...new Set(parcels.filter((parcel) => parcel.shop === shop).map(({ dueAt }) => Math.round((dueAt.getTime() - longest) / 1_000) + 300))];
+  const waits = (shop: string) => [
+    ...new Set(
+      parcels
+        .filter((parcel) => parcel.shop === shop)
+        .map(({ dueAt }) => Math.round((dueAt.getTime() - longest) / 1_000) + 300),
+    ),
+  ];
   expect([waits('1 day'), waits('1 minute'), waits('0 seconds')]).toEqual([[300], [60], [1]]);
   const expired = parcels.find(({ shop }) => shop === '2 days');
   expect(expired!.dueAt).toEqual(expired!.expiresAt);

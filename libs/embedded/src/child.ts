@@ -34,13 +34,15 @@ export interface Child {
   pid: number;
   logFile: string;
   exited: Promise<ChildExit>;
-  /** Sends the signal, waits for the process to end, and kills it with its group if that takes longer than `timeoutMs`. */
+  /**
+   * Sends the signal, waits for the process to end, and kills it with its group if that takes longer than `timeoutMs`.
+   */
   stop(signal: NodeJS.Signals, timeoutMs: number): Promise<void>;
 }
 
 /**
- * Starts a program in a separate session: the Ctrl-C of a terminal reaches only the command, which then stops its children in order.
- * Rejects if the program cannot be started at all, or if `onSpawn` rejects, which stops it.
+ * Starts a program in a separate session: the Ctrl-C of a terminal reaches only the command, which then stops its
+ * children in order. Rejects if the program cannot be started at all, or if `onSpawn` rejects, which stops it.
  */
 export async function spawnChild(options: SpawnOptions): Promise<Child> {
   const log = await openLog(options.logFile);
@@ -54,7 +56,8 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
       stdio: ['ignore', options.discardStdout === true ? 'ignore' : log.fd, log.fd],
     });
     // At once: later it may have ended. Nobody but root may lower what a process inherits.
-    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, Math.min(constants.priority.PRIORITY_LOW, getPriority() + options.niceness));
+    if (options.niceness !== undefined && child.pid !== undefined)
+      setPriority(child.pid, Math.min(constants.priority.PRIORITY_LOW, getPriority() + options.niceness));
     const exited = new Promise<ChildExit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
@@ -65,24 +68,42 @@ export async function spawnChild(options: SpawnOptions): Promise<Child> {
       signalProcess(-pid, 'SIGKILL');
       throw error;
     });
-    return { pid, logFile: options.logFile, exited, stop: (signal, timeoutMs) => stopChild(pid, exited, signal, timeoutMs) };
+    return {
+      pid,
+      logFile: options.logFile,
+      exited,
+      stop: (signal, timeoutMs) => stopChild(pid, exited, signal, timeoutMs),
+    };
   } finally {
     await log.close();
   }
 }
 
-/** Waits until a child is ready. If it ends before that, or is not ready in time, it is stopped and the error includes the end of its log. */
+/**
+ * Waits until a child is ready. If it ends before that, or is not ready in time, it is stopped and the error includes
+ * the end of its log.
+ */
 export async function waitUntilReady(child: Child, check: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const name = basename(child.logFile, '.log');
   let exit: ChildExit | undefined;
   void child.exited.then((value) => (exit = value));
   try {
-    await waitUntil(async () => exit !== undefined || (await check()), { what: `${name} to be ready`, timeoutMs, intervalMs: 100 });
+    await waitUntil(async () => exit !== undefined || (await check()), {
+      what: `${name} to be ready`,
+      timeoutMs,
+      intervalMs: 100,
+    });
   } catch (error) {
     await child.stop('SIGTERM', 1_000);
-    throw new Error(`${name} did not become ready within ${timeoutMs} ms. The end of its log:\n${await lastLines(child.logFile)}`, { cause: error });
+    throw new Error(
+      `${name} did not become ready within ${timeoutMs} ms. The end of its log:\n${await lastLines(child.logFile)}`,
+      { cause: error },
+    );
   }
-  if (exit) throw new Error(`${name} ended with ${describeExit(exit)} while starting. The end of its log:\n${await lastLines(child.logFile)}`);
+  if (exit)
+    throw new Error(
+      `${name} ended with ${describeExit(exit)} while starting. The end of its log:\n${await lastLines(child.logFile)}`,
+    );
 }
 
 /** "exit code 1" or "SIGKILL". */
@@ -90,7 +111,12 @@ export function describeExit({ code, signal }: ChildExit): string {
   return signal ?? `exit code ${code}`;
 }
 
-async function stopChild(pid: number, exited: Promise<ChildExit>, signal: NodeJS.Signals, timeoutMs: number): Promise<void> {
+async function stopChild(
+  pid: number,
+  exited: Promise<ChildExit>,
+  signal: NodeJS.Signals,
+  timeoutMs: number,
+): Promise<void> {
   let ended = false;
   void exited.then(() => (ended = true));
   await Promise.resolve();

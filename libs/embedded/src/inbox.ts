@@ -53,7 +53,11 @@ export async function startInbox({ dataDir, smtpPort, webPort, onSpawn }: InboxO
     discardStdout: true,
     onSpawn,
   });
-  await waitUntilReady(child, async () => (await fetch(`${webUrl}/api/healthz`, { signal: AbortSignal.timeout(1_000) })).ok, startTimeoutMs);
+  await waitUntilReady(
+    child,
+    async () => (await fetch(`${webUrl}/api/healthz`, { signal: AbortSignal.timeout(1_000) })).ok,
+    startTimeoutMs,
+  );
   const stop = (): Promise<void> => child.stop('SIGTERM', stopTimeoutMs);
   return {
     smtpUrl: `smtp://127.0.0.1:${ports.smtp}`,

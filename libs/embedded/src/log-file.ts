@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 
 const rotateAtBytes = 10 * 1024 * 1024;
 
-/** Opens a log for appending. A large one is first renamed to `<name>.1`, so that a data folder used for months stays small. */
+/**
+ * Opens a log for appending. A large one is first renamed to `<name>.1`, so that a data folder used for months stays
+ * small.
+ */
 export async function openLog(path: string): Promise<FileHandle> {
   await mkdir(dirname(path), { recursive: true });
   const size = await stat(path).then(

@@ -15,8 +15,9 @@ const version = '2.12.15';
 const oldestVersion = [2, 9, 10] as const;
 
 /**
- * SHA-256 of `nats-server-v<version>-<platform>.tar.gz`, of the archives verified when the version was chosen. On other platforms,
- * including macOS, the release's own SHA256SUMS is used: that detects a damaged download, but not a replaced release.
+ * SHA-256 of `nats-server-v<version>-<platform>.tar.gz`, of the archives verified when the version was chosen. On other
+ * platforms, including macOS, the release's own SHA256SUMS is used: that detects a damaged download, but not a replaced
+ * release.
  */
 const checksums: Record<string, string> = {
   'linux-amd64': '58ab8131f819263897e2fc38e503e1b755b63bcafeecc7d12582487df48ca15e',
@@ -40,8 +41,9 @@ export interface FindOptions {
 }
 
 /**
- * The path of a nats-server: the one on PATH, else the one downloaded earlier, else the pinned release from GitHub, else the package of Debian
- * or Ubuntu (unpacked, not installed). Rejects with one message that names what was tried and the remedy.
+ * The path of a nats-server: the one on PATH, else the one downloaded earlier, else the pinned release from GitHub,
+ * else the package of Debian or Ubuntu (unpacked, not installed). Rejects with one message that names what was tried
+ * and the remedy.
  */
 export async function findNatsServer({ fallbackCacheDir, log = () => {} }: FindOptions): Promise<string> {
   const faults: string[] = [];
@@ -55,7 +57,13 @@ export async function findNatsServer({ fallbackCacheDir, log = () => {} }: FindO
   const sources = [
     { name: 'GitHub', file: join(cacheDir, `nats-server-${version}-${releasePlatform()}`), fetch: fetchRelease },
     ...(process.platform === 'linux'
-      ? [{ name: 'the package of Debian or Ubuntu', file: join(cacheDir, `nats-server-debian-${process.arch}`), fetch: fetchDebianPackage }]
+      ? [
+          {
+            name: 'the package of Debian or Ubuntu',
+            file: join(cacheDir, `nats-server-debian-${process.arch}`),
+            fetch: fetchDebianPackage,
+          },
+        ]
       : []),
   ];
   for (const { file } of sources) if (await isUsable(file)) return file;
@@ -89,7 +97,8 @@ async function fetchRelease(workDir: string, log: (message: string) => void): Pr
   const archive = await throughProxy(async () => {
     const bytes = await download(`${releaseUrl}/${name}.tar.gz`);
     const checksum = createHash('sha256').update(bytes).digest('hex');
-    if (checksum !== (await expectedChecksum(`${name}.tar.gz`))) throw new Error(`the SHA-256 of ${name}.tar.gz is ${checksum}, which is not the expected one`);
+    if (checksum !== (await expectedChecksum(`${name}.tar.gz`)))
+      throw new Error(`the SHA-256 of ${name}.tar.gz is ${checksum}, which is not the expected one`);
     return bytes;
   });
   await writeFile(join(workDir, 'release.tar.gz'), archive);
@@ -97,7 +106,10 @@ async function fetchRelease(workDir: string, log: (message: string) => void): Pr
   return join(workDir, name, 'nats-server');
 }
 
-/** Uses the proxy in the environment while `use` runs, but not for the servers on this machine, whose readiness is polled at the same time. */
+/**
+ * Uses the proxy in the environment while `use` runs, but not for the servers on this machine, whose readiness is
+ * polled at the same time.
+ */
 async function throughProxy<T>(use: () => Promise<T>): Promise<T> {
   const { https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
   const direct = [no_proxy || NO_PROXY, '127.0.0.1'].filter(Boolean);
@@ -119,8 +131,13 @@ async function expectedChecksum(fileName: string): Promise<string | undefined> {
 
 async function download(url: string): Promise<Buffer> {
   const abort = new AbortController();
-  const connectTimer = setTimeout(() => abort.abort(new Error(`no answer within ${connectTimeoutMs} ms`)), connectTimeoutMs);
-  const response = await fetch(url, { signal: AbortSignal.any([abort.signal, AbortSignal.timeout(transferTimeoutMs)]) });
+  const connectTimer = setTimeout(
+    () => abort.abort(new Error(`no answer within ${connectTimeoutMs} ms`)),
+    connectTimeoutMs,
+  );
+  const response = await fetch(url, {
+    signal: AbortSignal.any([abort.signal, AbortSignal.timeout(transferTimeoutMs)]),
+  });
   clearTimeout(connectTimer);
   if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
   return Buffer.from(await response.arrayBuffer());
@@ -131,7 +148,8 @@ async function fetchDebianPackage(workDir: string, log: (message: string) => voi
   await downloadPackage(workDir, []).catch(async () => {
     // The package lists of a fresh container are empty. Private ones need no root and leave the machine unchanged.
     const options = ['-o', `Dir::State::Lists=${join(workDir, 'lists')}`, '-o', `Dir::Cache=${join(workDir, 'cache')}`];
-    for (const folder of ['lists/partial', 'cache/archives/partial']) await mkdir(join(workDir, folder), { recursive: true });
+    for (const folder of ['lists/partial', 'cache/archives/partial'])
+      await mkdir(join(workDir, folder), { recursive: true });
     log('downloading the package lists first');
     await apt(workDir, [...options, 'update']);
     await downloadPackage(workDir, options);
@@ -139,7 +157,10 @@ async function fetchDebianPackage(workDir: string, log: (message: string) => voi
   const archive = (await readdir(workDir)).find((file) => file.endsWith('.deb'));
   if (!archive) throw new Error('apt-get downloaded no package');
   await run('dpkg', ['-x', archive, 'package'], { cwd: workDir });
-  return (await findOnPath(['usr/sbin', 'usr/bin'].map((folder) => join(workDir, 'package', folder)).join(delimiter))) ?? 'nats-server';
+  return (
+    (await findOnPath(['usr/sbin', 'usr/bin'].map((folder) => join(workDir, 'package', folder)).join(delimiter))) ??
+    'nats-server'
+  );
 }
 
 async function downloadPackage(workDir: string, options: string[]): Promise<void> {
@@ -149,9 +170,21 @@ async function downloadPackage(workDir: string, options: string[]): Promise<void
 async function apt(workDir: string, args: string[]): Promise<void> {
   const { PATH, HOME, http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY, no_proxy, NO_PROXY } = process.env;
   // apt-get reads the proxy variables in lower case only.
-  const proxies = { http_proxy: http_proxy || HTTP_PROXY, https_proxy: https_proxy || HTTPS_PROXY, no_proxy: no_proxy || NO_PROXY };
+  const proxies = {
+    http_proxy: http_proxy || HTTP_PROXY,
+    https_proxy: https_proxy || HTTPS_PROXY,
+    no_proxy: no_proxy || NO_PROXY,
+  };
   const environment = { PATH, HOME, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive', ...proxies };
-  const settings = ['-q', '-o', 'APT::Sandbox::User=root', '-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=10'];
+  const settings = [
+    '-q',
+    '-o',
+    'APT::Sandbox::User=root',
+    '-o',
+    'Acquire::Retries=1',
+    '-o',
+    'Acquire::http::Timeout=10',
+  ];
   await run('apt-get', [...settings, ...args], { cwd: workDir, env: environment, timeout: aptTimeoutMs });
 }
 
@@ -169,7 +202,10 @@ async function findOnPath(path: string): Promise<string | undefined> {
 
 async function isUsable(file: string): Promise<boolean> {
   const result = await run(file, ['--version'], { timeout: 10_000 }).catch(() => undefined);
-  const found = /v(\d+)\.(\d+)\.(\d+)/.exec(result?.stdout ?? '')?.slice(1).map(Number);
+  const found = /v(\d+)\.(\d+)\.(\d+)/
+    .exec(result?.stdout ?? '')
+    ?.slice(1)
+    .map(Number);
   if (!found) return false;
   const difference = found.map((part, index) => part - oldestVersion[index]!).find((part) => part !== 0) ?? 0;
   return difference >= 0;

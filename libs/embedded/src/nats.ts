@@ -31,8 +31,18 @@ export interface NatsOptions {
 const startTimeoutMs = 20_000;
 const stopTimeoutMs = 3_000;
 
-/** Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with a remedy if there is no nats-server and none can be downloaded. */
-export async function startNats({ dataDir, port: wantedPort, users, cluster, log, onSpawn }: NatsOptions): Promise<NatsServer> {
+/**
+ * Starts nats-server with JetStream on disk, on 127.0.0.1 only. Rejects with a remedy if there is no nats-server and
+ * none can be downloaded.
+ */
+export async function startNats({
+  dataDir,
+  port: wantedPort,
+  users,
+  cluster,
+  log,
+  onSpawn,
+}: NatsOptions): Promise<NatsServer> {
   const binary = await findNatsServer({ fallbackCacheDir: join(dataDir, 'cache'), log });
   const port = wantedPort ?? (await freePort());
   const storeDir = join(dataDir, 'nats');
@@ -51,15 +61,32 @@ export async function startNats({ dataDir, port: wantedPort, users, cluster, log
   });
   await waitUntilReady(child, () => offersJetStream(port, name), startTimeoutMs);
   const stop = (): Promise<void> => child.stop('SIGTERM', stopTimeoutMs);
-  return { url: `nats://127.0.0.1:${port}`, port, pid: child.pid, exited: child.exited, stop, [Symbol.asyncDispose]: stop };
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    pid: child.pid,
+    exited: child.exited,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
 function clusterArguments(cluster: NatsOptions['cluster']): string[] {
   if (cluster === undefined) return [];
-  return ['--cluster_name', 'scheduling', '--cluster', `nats://127.0.0.1:${cluster.port}`, '--routes', cluster.routes.join(',')];
+  return [
+    '--cluster_name',
+    'scheduling',
+    '--cluster',
+    `nats://127.0.0.1:${cluster.port}`,
+    '--routes',
+    cluster.routes.join(','),
+  ];
 }
 
-/** The server starts every connection with a line that contains its name, which distinguishes it from another one on the port, and its capabilities. */
+/**
+ * The server starts every connection with a line that contains its name, which distinguishes it from another one on the
+ * port, and its capabilities.
+ */
 async function offersJetStream(port: number, name: string): Promise<boolean> {
   const socket = createConnection({ host: '127.0.0.1', port });
   socket.setTimeout(1_000, () => socket.destroy(new Error('no greeting')));

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { type Client, escapeIdentifier, escapeLiteral } from 'pg';
 
-/** Creates a database unless it exists, and a role of the same name that owns it and can connect to no other. Returns the new password of the role. */
+/**
+ * Creates a database unless it exists, and a role of the same name that owns it and can connect to no other. Returns
+ * the new password of the role.
+ */
 export async function createOwnedDatabase(administrator: Client, name: string): Promise<string> {
   const password = randomBytes(24).toString('hex');
   const role = escapeIdentifier(name);

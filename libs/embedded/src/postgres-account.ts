@@ -19,8 +19,8 @@ export async function findPostgresAccount(): Promise<PostgresAccount> {
   if (process.getuid?.() !== 0) return { prefix: [], own: async () => {} };
   const [uid, gid] = await Promise.all([idOfNobody('-u'), idOfNobody('-g')]);
   const own = (path: string): Promise<void> => ownTree(path, uid, gid);
-  // `nobody` cannot enter a clone below /root (mode 700); this one capability lets Postgres reach its programs and its data there.
-  // access(2) ignores the capabilities of users other than root, unless the last option disables that.
+  // `nobody` cannot enter a clone below /root (mode 700); this one capability lets Postgres reach its programs and its
+  // data there. access(2) ignores the capabilities of users other than root, unless the last option disables that.
   const options = [
     `--reuid=${uid}`,
     `--regid=${gid}`,

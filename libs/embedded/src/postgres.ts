@@ -21,7 +21,10 @@ export interface PostgresServer extends AsyncDisposable {
   exited: Promise<ChildExit>;
   /** The address of a database for the superuser. */
   url(database: string): string;
-  /** Creates a database unless it exists, and returns its address for the role that owns it, which has a new password and no access to others. */
+  /**
+   * Creates a database unless it exists, and returns its address for the role that owns it, which has a new password
+   * and no access to others.
+   */
   createDatabase(name: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -31,7 +34,10 @@ export interface PostgresOptions {
   dataDir: string;
   port?: number;
   log?: (message: string) => void;
-  /** False: commits survive the end of the process, but not a crash of the machine, because nothing waits for the disk. For tests. */
+  /**
+   * False: commits survive the end of the process, but not a crash of the machine, because nothing waits for the disk.
+   * For tests.
+   */
   durable?: boolean;
   onSpawn?: OnSpawn;
 }
@@ -52,16 +58,17 @@ const connecting = { connectionTimeoutMillis: startTimeoutMs };
 const probing = { connectionTimeoutMillis: 2_000 };
 const stopTimeoutMs = 5_000;
 /**
- * A new server rejects the data while the postmaster of an old one still has its pid, which exists until its parent reaps it, and until the
- * last backend has noticed that its postmaster is gone. On a busy machine both take seconds.
+ * A new server rejects the data while the postmaster of an old one still has its pid, which exists until its parent
+ * reaps it, and until the last backend has noticed that its postmaster is gone. On a busy machine both take seconds.
  */
 const takeoverMs = 60_000;
 const takeoverPollMs = 200;
 const isHeldByOldServer = /lock file "postmaster\.pid" already exists|pre-existing shared memory block/;
 
 /**
- * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start creates the cluster; later ones reuse its data, even
- * after a crash. A server that an earlier, killed command left running on the same folder is stopped first, waiting up to 60 s for its end.
+ * Starts Postgres on 127.0.0.1 and returns when it answers queries. The first start creates the cluster; later ones
+ * reuse its data, even after a crash. A server that an earlier, killed command left running on the same folder is
+ * stopped first, waiting up to 60 s for its end.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
@@ -127,13 +134,18 @@ async function ensureCluster(installation: Installation, log: (message: string) 
   const { stdout } = await run(binaries.postgres, ['--version']);
   const major = /(\d+)\.?\d*/.exec(stdout.replace(/^.*\)/, ''))?.[1];
   if (existing.trim() !== major) {
-    throw new Error(`${clusterDir} was written by Postgres ${existing.trim()}, this is Postgres ${major}: start with empty data, or move the folder away first.`);
+    throw new Error(
+      `${clusterDir} was written by Postgres ${existing.trim()}, this is Postgres ${major}: start with empty data, or move the folder away first.`,
+    );
   }
   await account.own(clusterDir);
   await account.own(passwordFile);
 }
 
-/** Created in a temporary folder and renamed at the end, so that an interrupted first start leaves nothing that looks like a cluster. */
+/**
+ * Created in a temporary folder and renamed at the end, so that an interrupted first start leaves nothing that looks
+ * like a cluster.
+ */
 async function createCluster({ account, binaries, clusterDir, passwordFile, durable }: Installation): Promise<void> {
   const newDir = `${clusterDir}.new`;
   await rm(newDir, { recursive: true, force: true });
@@ -177,7 +189,9 @@ function serverArguments({ clusterDir, durable }: Installation, port: number): s
   return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** A sixteenth of the memory, which is cautious on a machine that does other things. Only what is used of it is taken. */
+/**
+ * A sixteenth of the memory, which is cautious on a machine that does other things. Only what is used of it is taken.
+ */
 function sharedBuffersMiB(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return Math.round(Math.min(512, Math.max(128, memory / 16 / 1_048_576)));
@@ -195,13 +209,25 @@ async function launch(
   const { uid, gid } = account;
   const deadline = performance.now() + takeoverMs;
   for (let isWaiting = false; ; isWaiting = true) {
-    const child = await spawnChild({ command, args, cwd: clusterDir, environment: programEnvironment(), logFile, uid, gid, onSpawn });
+    const child = await spawnChild({
+      command,
+      args,
+      cwd: clusterDir,
+      environment: programEnvironment(),
+      logFile,
+      uid,
+      gid,
+      onSpawn,
+    });
     try {
       await waitUntilReady(child, () => answersQueries(adminUrl), startTimeoutMs);
       return child;
     } catch (error) {
       // The message contains the end of the log, which also covers earlier attempts.
-      const reason = String(error).match(/FATAL: .*/g)?.at(-1) ?? '';
+      const reason =
+        String(error)
+          .match(/FATAL: .*/g)
+          ?.at(-1) ?? '';
       if (!isHeldByOldServer.test(reason) || performance.now() > deadline) throw error;
       if (!isWaiting) log(`waiting for the previous Postgres to end (process ${await readLockFile(clusterDir)})`);
       await delay(takeoverPollMs);

@@ -30,7 +30,10 @@ function processExists(pid: number): boolean {
   }
 }
 
-/** The start time of a process, as the operating system formats it: together with the pid it identifies a process. Undefined: no such process. */
+/**
+ * The start time of a process, as the operating system formats it: together with the pid it identifies a process.
+ * Undefined: no such process.
+ */
 export async function processStartTime(pid: number): Promise<string | undefined> {
   if (!(await processIsAlive(pid))) return undefined;
   const statusFields = await readProcessStatus(pid);
@@ -47,7 +50,10 @@ export async function processCommand(pid: number): Promise<string | undefined> {
   }
 }
 
-/** Stops a process that is not a child of this one: sends the signal, and SIGKILL to it and its group if it does not end in time. */
+/**
+ * Stops a process that is not a child of this one: sends the signal, and SIGKILL to it and its group if it does not end
+ * in time.
+ */
 export async function stopProcess(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<void> {
   signalProcess(pid, signal);
   const gone = async (): Promise<boolean> => !(await processIsAlive(pid));
@@ -70,8 +76,8 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Whether a process has stopped after a SIGSTOP, or ended. It goes on for a moment after the signal was sent, up to tens of milliseconds on a busy
- * machine, until the last of its threads has stopped.
+ * Whether a process has stopped after a SIGSTOP, or ended. It goes on for a moment after the signal was sent, up to
+ * tens of milliseconds on a busy machine, until the last of its threads has stopped.
  */
 export async function processHasStopped(pid: number): Promise<boolean> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);

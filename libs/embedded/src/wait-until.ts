@@ -9,8 +9,14 @@ export interface WaitOptions {
   intervalMs?: number;
 }
 
-/** Polls until the result is neither `undefined` nor `false`, and returns it. An error thrown by the check counts as "not yet". */
-export async function waitUntil<T>(check: () => Promise<T | undefined | false> | T | undefined | false, options: WaitOptions): Promise<T> {
+/**
+ * Polls until the result is neither `undefined` nor `false`, and returns it. An error thrown by the check counts as
+ * "not yet".
+ */
+export async function waitUntil<T>(
+  check: () => Promise<T | undefined | false> | T | undefined | false,
+  options: WaitOptions,
+): Promise<T> {
   const { what, timeoutMs, intervalMs = 50 } = options;
   const deadline = performance.now() + timeoutMs;
   let lastError: unknown;

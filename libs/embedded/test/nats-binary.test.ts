@@ -37,22 +37,29 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it.each(['HTTPS_PROXY', 'https_proxy'])('downloads the release through the proxy in %s, and sends it no other requests', async (variable) => {
-  vi.stubEnv(variable, proxyUrl());
-  vi.stubEnv('HTTP_PROXY', proxyUrl());
-  await expect(findNatsServer({ fallbackCacheDir: folder })).rejects.toThrow(
-    /^nats-server is not installed and could not be downloaded \(GitHub: .*403.*; the package of Debian or Ubuntu: .*ENOENT\)\. Install/,
-  );
-  expect(asked).toEqual(['github.com:443', '/']);
-});
+it.each(['HTTPS_PROXY', 'https_proxy'])(
+  'downloads the release through the proxy in %s, and sends it no other requests',
+  async (variable) => {
+    vi.stubEnv(variable, proxyUrl());
+    vi.stubEnv('HTTP_PROXY', proxyUrl());
+    await expect(findNatsServer({ fallbackCacheDir: folder })).rejects.toThrow(
+      /^nats-server is not installed and could not be downloaded \(GitHub: .*403.*; the package of Debian or Ubuntu: .*ENOENT\)\. Install/,
+    );
+    expect(asked).toEqual(['github.com:443', '/']);
+  },
+);
 
 it('reports which source is tried next when one fails', async () => {
   vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1');
   const said: string[] = [];
-  await expect(findNatsServer({ fallbackCacheDir: folder, log: (message) => said.push(message) })).rejects.toThrow(/ECONNREFUSED/);
+  await expect(findNatsServer({ fallbackCacheDir: folder, log: (message) => said.push(message) })).rejects.toThrow(
+    /ECONNREFUSED/,
+  );
   expect(said).toEqual([
     expect.stringMatching(/^downloading nats-server \d+\.\d+\.\d+ from GitHub$/),
-    expect.stringMatching(/^GitHub is not available here \(.*ECONNREFUSED.*\); using the package of Debian or Ubuntu instead$/),
+    expect.stringMatching(
+      /^GitHub is not available here \(.*ECONNREFUSED.*\); using the package of Debian or Ubuntu instead$/,
+    ),
     'downloading nats-server with apt-get',
     'downloading the package lists first',
   ]);

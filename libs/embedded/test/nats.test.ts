@@ -36,7 +36,9 @@ describe('embedded NATS', { timeout: 180_000 }, () => {
 
   it('reports why it cannot start', async () => {
     const first = await start();
-    await expect(start(first.port)).rejects.toThrow(/nats ended with exit code 1 while starting[^]*address already in use/);
+    await expect(start(first.port)).rejects.toThrow(
+      /nats ended with exit code 1 while starting[^]*address already in use/,
+    );
   });
 });
 
@@ -50,7 +52,9 @@ async function start(port?: number): Promise<NatsServer> {
 function request(port: number, subject: string, body: object): Promise<unknown> {
   const payload = JSON.stringify(body);
   const socket = createConnection({ host: '127.0.0.1', port });
-  socket.write(`CONNECT {"verbose":false}\r\nSUB answer 1\r\nPUB ${subject} answer ${payload.length}\r\n${payload}\r\n`);
+  socket.write(
+    `CONNECT {"verbose":false}\r\nSUB answer 1\r\nPUB ${subject} answer ${payload.length}\r\n${payload}\r\n`,
+  );
   return new Promise((resolve, reject) => {
     let text = '';
     socket.on('data', (chunk) => {

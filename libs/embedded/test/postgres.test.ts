@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { isReachable, type PostgresServer, processHasStopped, processIsAlive, startPostgres, waitUntil } from '../src/index.ts';
+import {
+  isReachable,
+  type PostgresServer,
+  processHasStopped,
+  processIsAlive,
+  startPostgres,
+  waitUntil,
+} from '../src/index.ts';
 
 let dataDir: string;
 /** A new cluster, which each test gets a copy of: to create one takes longer than most of the tests. */
@@ -60,7 +67,10 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
   it('gives the role a database that belonged to the superuser, with all its tables and functions', async () => {
     const server = await start();
     await query(server.url('postgres'), 'CREATE DATABASE calendar');
-    await query(server.url('calendar'), 'CREATE TABLE note (id bigint GENERATED ALWAYS AS IDENTITY, serial serial, answer int)');
+    await query(
+      server.url('calendar'),
+      'CREATE TABLE note (id bigint GENERATED ALWAYS AS IDENTITY, serial serial, answer int)',
+    );
     await query(server.url('calendar'), "CREATE FUNCTION answer() RETURNS int LANGUAGE sql AS 'SELECT 42'");
     const calendar = await server.createDatabase('calendar');
     await query(calendar, 'ALTER TABLE note ADD COLUMN other text');
@@ -102,7 +112,9 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     const code = `import { startPostgres } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url))};
       const server = await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
       console.log(server.pid);`;
-    const parent = spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const parent = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [pid] = await once(parent.stdout, 'data');
     parent.kill('SIGSTOP');
@@ -124,7 +136,10 @@ describe('embedded Postgres', { timeout: 60_000 }, () => {
     const lock = await readFile(lockFile, 'utf8');
     await first.stop();
     await writeFile(lockFile, lock.replace(/^\d+/, String(process.pid)));
-    await waitUntil(async () => !(await processIsAlive(first.pid)), { what: 'the end of the first server', timeoutMs: 30_000 });
+    await waitUntil(async () => !(await processIsAlive(first.pid)), {
+      what: 'the end of the first server',
+      timeoutMs: 30_000,
+    });
     const second = await start();
     expect(await query(second.url('postgres'), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

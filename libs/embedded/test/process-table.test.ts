@@ -27,7 +27,10 @@ it('knows whether all threads of a process have stopped', async () => {
   child.kill('SIGSTOP');
   await waitUntil(() => processHasStopped(child.pid!), { what: 'the process to stop', timeoutMs: 30_000 });
   child.kill('SIGCONT');
-  await waitUntil(async () => !(await processHasStopped(child.pid!)), { what: 'the process to go on', timeoutMs: 30_000 });
+  await waitUntil(async () => !(await processHasStopped(child.pid!)), {
+    what: 'the process to go on',
+    timeoutMs: 30_000,
+  });
   child.kill('SIGKILL');
   await once(child, 'exit');
   expect(await processHasStopped(child.pid!)).toBe(true);

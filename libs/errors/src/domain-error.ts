@@ -19,7 +19,9 @@ export interface DomainErrorOptions {
   /** When the same request can succeed, if known. */
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
-  /** Only for an error received from another service, whose version may have codes that the tables here do not contain. */
+  /**
+   * Only for an error received from another service, whose version may have codes that the tables here do not contain.
+   */
   category?: DomainCategory;
 }
 

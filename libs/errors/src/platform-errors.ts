@@ -2,8 +2,14 @@ import type { ErrorTable } from './error-table.ts';
 
 /** Errors of the platform that every service is built on: raised by the other libraries. */
 export const platformErrors = {
-  'idempotency_key.in_flight': { category: 'conflict', text: 'A request with this Idempotency-Key is being worked on.' },
-  'idempotency_key.reused': { category: 'unprocessable', text: 'This Idempotency-Key was used for a request with other content.' },
+  'idempotency_key.in_flight': {
+    category: 'conflict',
+    text: 'A request with this Idempotency-Key is being worked on.',
+  },
+  'idempotency_key.reused': {
+    category: 'unprocessable',
+    text: 'This Idempotency-Key was used for a request with other content.',
+  },
   'text.invalid': { category: 'invalid', text: 'A text holds a character that cannot be stored.' },
   'service.unavailable': { category: 'unavailable', text: 'The service is temporarily unavailable. Please try again.' },
   'database.unavailable': { category: 'unavailable', text: 'The database does not answer.' },

@@ -11,7 +11,9 @@ import { webhookErrors } from '../src/webhook-errors.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** The code that raises errors: without the tables themselves, and without the routes' lists of documented error codes. */
+/**
+ * The code that raises errors: without the tables themselves, and without the routes' lists of documented error codes.
+ */
 function refusingCode(): string {
   const files = globSync(['apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => !/^libs\/(?:errors|contracts)\/|\.test\.ts$|^apps\/gateway\/src\/(?:routes\/|schemas\.ts)/.test(file),

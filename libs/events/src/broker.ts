@@ -45,20 +45,32 @@ export interface JetStream {
   publisher: Publisher;
 }
 
-/** A connection to NATS, established in the background and re-established indefinitely; the service works without it, and its events wait in the outbox. */
+/**
+ * A connection to NATS, established in the background and re-established indefinitely; the service works without it,
+ * and its events wait in the outbox.
+ */
 export interface Broker extends AsyncDisposable {
-  /** False while NATS is unavailable, or does not let this process listen: whatever is published meanwhile for {@link listen} is lost. */
+  /**
+   * False while NATS is unavailable, or does not let this process listen: whatever is published meanwhile for {@link
+   * listen} is lost.
+   */
   readonly connected: boolean;
   /** Waits for the connection and ensures that the stream exists. Rejects when the signal aborts. */
   jetStream(signal: AbortSignal): Promise<JetStream>;
-  /** Calls back for every event of this kind that is published while this process is connected: for caches, not for effects. */
+  /**
+   * Calls back for every event of this kind that is published while this process is connected: for caches, not for
+   * effects.
+   */
   listen<Data>(definition: EventDefinition<Data>, onEvent: (data: Data) => void): void;
-  /** Notifies every process that is currently connected that there is work; others miss it, so each process must also poll. */
+  /**
+   * Notifies every process that is currently connected that there is work; others miss it, so each process must also
+   * poll.
+   */
   nudge(topic: string): void;
   onNudge(topic: string, listener: () => void): void;
   /**
-   * Called when events may have been missed until now: when this process begins to listen, when NATS lets it listen again, and when a lost connection
-   * is re-established.
+   * Called when events may have been missed until now: when this process begins to listen, when NATS lets it listen
+   * again, and when a lost connection is re-established.
    */
   onReconnect(listener: () => void): void;
 }
@@ -72,8 +84,8 @@ export interface BrokerOptions extends NatsSettings {
   /** Where the state of the connection is reported. */
   metrics?: Metrics;
   /**
-   * How often NATS must answer, in milliseconds; 5 s by default. A hanging server, or a network that drops packets, closes no connection: it counts as
-   * lost when the third answer is due.
+   * How often NATS must answer, in milliseconds; 5 s by default. A hanging server, or a network that drops packets,
+   * closes no connection: it counts as lost when the third answer is due.
    */
   pingMs?: number;
 }
@@ -128,7 +140,9 @@ export function connectBroker(options: BrokerOptions): Broker {
     },
     listen: (definition, onEvent) => {
       const begin = (connection: NatsConnection): Promise<void> => {
-        listening.listen(connection, definition.subject, ({ data }) => deliver(definition, data, onEvent, options.logger));
+        listening.listen(connection, definition.subject, ({ data }) =>
+          deliver(definition, data, onEvent, options.logger),
+        );
         return connection.flush().then(notifyReconnected);
       };
       connecting.then(begin).catch(() => undefined);
@@ -165,7 +179,12 @@ function showConnection(metrics: Metrics, isConnected: () => boolean): void {
 }
 
 /** A malformed event is left out: an error in the callback would end the connection. */
-function deliver<Data>(definition: EventDefinition<Data>, bytes: Uint8Array, onEvent: (data: Data) => void, logger: Logger): void {
+function deliver<Data>(
+  definition: EventDefinition<Data>,
+  bytes: Uint8Array,
+  onEvent: (data: Data) => void,
+  logger: Logger,
+): void {
   let event: Data;
   try {
     event = definition.decode(bytes);
@@ -176,13 +195,18 @@ function deliver<Data>(definition: EventDefinition<Data>, bytes: Uint8Array, onE
   onEvent(event);
 }
 
-async function connectForever(options: BrokerOptions, logTrouble: (error: unknown) => void, signal: AbortSignal): Promise<NatsConnection> {
+async function connectForever(
+  options: BrokerOptions,
+  logTrouble: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<NatsConnection> {
   for (;;) {
     try {
       return await connect({
         ...connectionOptions(options, options.name),
         timeout: 2_000,
-        // By default, it would give up for good when it is rejected twice; the user may be created, or its password corrected, later.
+        // By default, it would give up for good when it is rejected twice; the user may be created, or its password
+        // corrected, later.
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
         reconnectDelayHandler: createReconnectDelay(),
@@ -197,8 +221,9 @@ async function connectForever(options: BrokerOptions, logTrouble: (error: unknow
 }
 
 /**
- * How long to wait after an attempt to connect. The client adds this to the time of that attempt, by the clock of the machine, and compares the sum with the clock. If the
- * clock was set back since then, it would wait until the clock has caught up. So another one decides when it is time, and then any sum is in the past.
+ * How long to wait after an attempt to connect. The client adds this to the time of that attempt, by the clock of the
+ * machine, and compares the sum with the clock. If the clock was set back since then, it would wait until the clock has
+ * caught up. So another one decides when it is time, and then any sum is in the past.
  */
 function createReconnectDelay(): () => number {
   let attemptedMs = Number.NEGATIVE_INFINITY;
@@ -211,11 +236,18 @@ function createReconnectDelay(): () => number {
   };
 }
 
-/** Creates the stream if there is none; its keeper adds missing replicas to an existing one. Other settings changed by an operator are left alone. */
-async function ensureStream(manager: JetStreamManager, { name, streamReplicas: replicas = 1 }: BrokerOptions): Promise<void> {
+/**
+ * Creates the stream if there is none; its keeper adds missing replicas to an existing one. Other settings changed by
+ * an operator are left alone.
+ */
+async function ensureStream(
+  manager: JetStreamManager,
+  { name, streamReplicas: replicas = 1 }: BrokerOptions,
+): Promise<void> {
   const existing = await findStream(manager);
   if (existing === undefined) await manager.streams.add({ ...streamSettings, num_replicas: replicas });
-  else if (name === streamKeeper && existing.config.num_replicas < replicas) await manager.streams.update(streamName, { num_replicas: replicas });
+  else if (name === streamKeeper && existing.config.num_replicas < replicas)
+    await manager.streams.update(streamName, { num_replicas: replicas });
 }
 
 /** Undefined if there is none. */

@@ -1,14 +1,23 @@
-import { type Authenticator, credsAuthenticator, nkeyAuthenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  type Authenticator,
+  credsAuthenticator,
+  nkeyAuthenticator,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import type { NatsSettings } from './nats-settings.ts';
 import { inboxPrefix } from './nats-users.ts';
 
 /**
- * How to connect to NATS. With `tls://` or files for TLS a server that does not offer TLS is refused; otherwise TLS is used if the server offers it.
+ * How to connect to NATS. With `tls://` or files for TLS a server that does not offer TLS is refused; otherwise TLS is
+ * used if the server offers it.
  *
  * @param name the name of the connection, and of the user for whose permissions the inbox is chosen
  */
-export function connectionOptions({ url, credentialsFile, tlsFiles }: NatsSettings, name: string): NodeConnectionOptions {
+export function connectionOptions(
+  { url, credentialsFile, tlsFiles }: NatsSettings,
+  name: string,
+): NodeConnectionOptions {
   const { protocol, username, password, host } = new URL(url);
   return {
     servers: host,
@@ -32,6 +41,8 @@ function fileAuthenticator(file: string): Authenticator {
   return (nonce) => {
     const content = readFileSync(file);
     const isCredentials = content.includes('-----BEGIN');
-    return isCredentials ? credsAuthenticator(content)(nonce) : nkeyAuthenticator(Buffer.from(content.toString().trim()))(nonce);
+    return isCredentials
+      ? credsAuthenticator(content)(nonce)
+      : nkeyAuthenticator(Buffer.from(content.toString().trim()))(nonce);
   };
 }

@@ -44,15 +44,43 @@ export const events = {
   crmChanged: define('identity', 'crm-changed', 'CrmChanged', CrmChanged),
   apiKeyRevoked: define('identity', 'api-key-revoked', 'ApiKeyRevoked', ApiKeyRevoked),
   providerChanged: define('identity', 'provider-changed', 'ProviderChanged', ProviderChanged),
-  emailVerificationRequested: define('identity', 'email-verification-requested', 'EmailVerificationRequested', EmailVerificationRequested),
+  emailVerificationRequested: define(
+    'identity',
+    'email-verification-requested',
+    'EmailVerificationRequested',
+    EmailVerificationRequested,
+  ),
   userDeleted: define('identity', 'user-deleted', 'UserDeleted', UserDeleted),
   customerChanged: define('customer', 'customer-changed', 'CustomerChanged', CustomerChanged),
-  customerErasureRequested: define('customer', 'customer-erasure-requested', 'CustomerErasureRequested', CustomerErasureRequested),
-  calendarErasureConfirmed: define('calendar', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
-  notificationErasureConfirmed: define('notification', 'customer-erasure-confirmed', 'CustomerErasureConfirmed', CustomerErasureConfirmed),
+  customerErasureRequested: define(
+    'customer',
+    'customer-erasure-requested',
+    'CustomerErasureRequested',
+    CustomerErasureRequested,
+  ),
+  calendarErasureConfirmed: define(
+    'calendar',
+    'customer-erasure-confirmed',
+    'CustomerErasureConfirmed',
+    CustomerErasureConfirmed,
+  ),
+  notificationErasureConfirmed: define(
+    'notification',
+    'customer-erasure-confirmed',
+    'CustomerErasureConfirmed',
+    CustomerErasureConfirmed,
+  ),
   participationChanged: define('calendar', 'participation-changed', 'ParticipationChanged', ParticipationChanged),
-  /** The same without `notify`. It has a subject of its own, so that notification does not receive what it would only discard. */
-  participationChangedSilently: define('calendar', 'participation-changed-silently', 'ParticipationChanged', ParticipationChanged),
+  /**
+   * The same without `notify`. It has a subject of its own, so that notification does not receive what it would only
+   * discard.
+   */
+  participationChangedSilently: define(
+    'calendar',
+    'participation-changed-silently',
+    'ParticipationChanged',
+    ParticipationChanged,
+  ),
   appointmentChanged: define('calendar', 'appointment-changed', 'AppointmentChanged', AppointmentChanged),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };

@@ -3,9 +3,23 @@ export { isDenied, isRejectedUser } from './connection-trouble.ts';
 export { consumerName, type EventDefinition, events } from './events.ts';
 export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
 export { isConsumerMissing } from './is-consumer-missing.ts';
-export { createNatsPasswords, type NatsPasswords, natsUsersConfiguration, passwordVariable } from './nats-configuration.ts';
+export {
+  createNatsPasswords,
+  type NatsPasswords,
+  natsUsersConfiguration,
+  passwordVariable,
+} from './nats-configuration.ts';
 export { type NatsSettings, readNatsSettings, readOptionalNatsSettings } from './nats-settings.ts';
-export { consumedEvents, natsUsers, type NatsUser, permissionsOf, replayConsumer, revocationReplayConsumer, streamName, userReplayConsumer } from './nats-users.ts';
+export {
+  consumedEvents,
+  natsUsers,
+  type NatsUser,
+  permissionsOf,
+  replayConsumer,
+  revocationReplayConsumer,
+  streamName,
+  userReplayConsumer,
+} from './nats-users.ts';
 export { type EventAttributes, eventHeaders, isRepeated } from './publish-event.ts';
 export type { OutgoingEvent, Publication, Publisher } from './publisher.ts';
 export { readPublished } from './read-published.ts';

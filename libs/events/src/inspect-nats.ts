@@ -1,4 +1,10 @@
-import { JetStreamApiError, jetstreamManager, type ConsumerInfo, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
+import {
+  JetStreamApiError,
+  jetstreamManager,
+  type ConsumerInfo,
+  type JetStreamManager,
+  type StreamConfig,
+} from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { findStream } from './broker.ts';
 import { connectionOptions } from './connection-options.ts';
@@ -40,7 +46,10 @@ const timeoutMs = 3_000;
 
 const user: NatsUser = 'doctor';
 
-/** Reads the state of the stream and its consumers. Changes nothing. Rejects if NATS does not answer, or rejects the user. */
+/**
+ * Reads the state of the stream and its consumers. Changes nothing. Rejects if NATS does not answer, or rejects the
+ * user.
+ */
 export async function inspectNats(settings: NatsSettings): Promise<NatsReport> {
   const connection = await connect({ ...connectionOptions(settings, user), timeout: timeoutMs, reconnect: false });
   try {
@@ -61,7 +70,9 @@ async function inspectStream(manager: JetStreamManager): Promise<StreamReport | 
     config: info.config,
     messages: info.state.messages,
     clustered: info.cluster?.name !== undefined,
-    laggingReplicas: (info.cluster?.replicas ?? []).filter(({ offline, current }) => offline || !current).map(({ name }) => name),
+    laggingReplicas: (info.cluster?.replicas ?? [])
+      .filter(({ offline, current }) => offline || !current)
+      .map(({ name }) => name),
     consumers,
     serverTime: ts === undefined ? undefined : new Date(ts),
   };
@@ -77,7 +88,10 @@ async function describe(manager: JetStreamManager, info: ConsumerInfo): Promise<
   };
 }
 
-/** When the first event after the last acknowledged one was published. It may have been acknowledged or have expired in the meantime. */
+/**
+ * When the first event after the last acknowledged one was published. It may have been acknowledged or have expired in
+ * the meantime.
+ */
 async function publishedNext(manager: JetStreamManager, info: ConsumerInfo): Promise<Date | undefined> {
   try {
     // The server accepts both together; the client's types allow only one of them at a time.

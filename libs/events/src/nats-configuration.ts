@@ -2,14 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { natsUsers, type NatsUser, permissionsOf } from './nats-users.ts';
 
 /**
- * The users and their permissions as a part of the configuration of nats-server, for all of its versions since 2.9. The server reads the passwords
- * from its environment ({@link passwordVariable}). There is no user for clients that give none, so these are refused.
+ * The users and their permissions as a part of the configuration of nats-server, for all of its versions since 2.9. The
+ * server reads the passwords from its environment ({@link passwordVariable}). There is no user for clients that give
+ * none, so these are refused.
  */
 export function natsUsersConfiguration(): string {
   return `authorization {\n  timeout: ${authenticationSeconds}\n  users = [\n${natsUsers.map(describeUser).join('')}  ]\n}\n`;
 }
 
-/** How long a client may take to log in: one that has just started may be busy loading its code for longer than the default of 2 s. */
+/**
+ * How long a client may take to log in: one that has just started may be busy loading its code for longer than the
+ * default of 2 s.
+ */
 const authenticationSeconds = 10;
 
 /** The environment variable of nats-server that holds a user's password. */
@@ -26,9 +30,13 @@ export interface NatsPasswords {
 }
 
 export function createNatsPasswords(): NatsPasswords {
-  const passwords = Object.fromEntries(natsUsers.map((user) => [user, randomBytes(24).toString('hex')])) as Record<NatsUser, string>;
+  const passwords = Object.fromEntries(natsUsers.map((user) => [user, randomBytes(24).toString('hex')])) as Record<
+    NatsUser,
+    string
+  >;
   return {
-    // In quotes, because nats-server parses the values of variables like the rest of its configuration: without them 1e5 would be a number.
+    // In quotes, because nats-server parses the values of variables like the rest of its configuration: without them
+    // 1e5 would be a number.
     environment: Object.fromEntries(natsUsers.map((user) => [passwordVariable(user), `"${passwords[user]}"`])),
     urlFor: (user, serverUrl) => serverUrl.replace('://', `://${user}:${passwords[user]}@`),
   };

@@ -1,6 +1,9 @@
 import type { EnvironmentReader } from '@scheduling/runtime';
 
-/** Where NATS is, and how a process proves to it who it is. The files are read for every connection, so they may be replaced while the process runs. */
+/**
+ * Where NATS is, and how a process proves to it who it is. The files are read for every connection, so they may be
+ * replaced while the process runs.
+ */
 export interface NatsSettings {
   /** Begins with `nats://` or `tls://`, and may contain a user and a password, or a token, percent-encoded. */
   url: string;

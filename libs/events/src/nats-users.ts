@@ -4,7 +4,10 @@ import { consumerName, type EventDefinition, events, subjectsOf } from './events
 const publishers = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
 type Publisher = (typeof publishers)[number];
 
-/** Everyone who connects to NATS, under the name of their user: the services, and the doctor, with which operators inspect the stream. */
+/**
+ * Everyone who connects to NATS, under the name of their user: the services, and the doctor, with which operators
+ * inspect the stream.
+ */
 export const natsUsers = ['gateway', ...publishers, 'doctor'] as const;
 export type NatsUser = (typeof natsUsers)[number];
 
@@ -22,7 +25,9 @@ interface StreamConsumer {
 
 /** The one stream of all events. */
 export const streamName = 'scheduling';
-/** The only service that may change the stream: whoever may, could let the stream rewrite the subjects of its events. */
+/**
+ * The only service that may change the stream: whoever may, could let the stream rewrite the subjects of its events.
+ */
 export const streamKeeper: NatsUser = 'identity';
 /** With these consumers, services read their own events again after a restore. */
 export const replayConsumer = 'customer-replay';
@@ -34,8 +39,19 @@ export const consumedEvents: Record<Publisher, EventDefinition<unknown>[]> = {
   identity: [],
   calendar: [events.providerChanged, events.customerChanged, events.customerErasureRequested],
   customer: [events.calendarErasureConfirmed, events.notificationErasureConfirmed],
-  notification: [events.participationChanged, events.emailVerificationRequested, events.userDeleted, events.customerErasureRequested],
-  webhook: [events.participationChanged, events.participationChangedSilently, events.appointmentChanged, events.customerChanged, events.mailFailed],
+  notification: [
+    events.participationChanged,
+    events.emailVerificationRequested,
+    events.userDeleted,
+    events.customerErasureRequested,
+  ],
+  webhook: [
+    events.participationChanged,
+    events.participationChangedSilently,
+    events.appointmentChanged,
+    events.customerChanged,
+    events.mailFailed,
+  ],
 };
 /** The events that the gateway hears while it is connected. */
 const heardByGateway = [events.apiKeyRevoked, events.crmChanged];
@@ -73,7 +89,9 @@ export function permissionsOf(user: NatsUser): NatsPermissions {
   }
 }
 
-const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map((request) => `$JS.API.${request}.${streamName}`);
+const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map(
+  (request) => `$JS.API.${request}.${streamName}`,
+);
 
 const replayConsumers: Record<Publisher, StreamConsumer[]> = {
   identity: [
@@ -87,7 +105,10 @@ const replayConsumers: Record<Publisher, StreamConsumer[]> = {
 };
 
 function consumersOf(service: Publisher): StreamConsumer[] {
-  const durable = consumedEvents[service].map((definition) => ({ name: consumerName(service, definition), subject: definition.subject }));
+  const durable = consumedEvents[service].map((definition) => ({
+    name: consumerName(service, definition),
+    subject: definition.subject,
+  }));
   return [...durable, ...replayConsumers[service]];
 }
 

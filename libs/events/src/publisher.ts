@@ -8,11 +8,17 @@ export interface OutgoingEvent extends EventAttributes {
   payload: Uint8Array;
 }
 
-/** The sequence number of an event in the stream, or why it is not known to be there: NATS rejects it, or did not answer. */
+/**
+ * The sequence number of an event in the stream, or why it is not known to be there: NATS rejects it, or did not
+ * answer.
+ */
 export type Publication = { sequence: number } | { failure: Error; isRejected: boolean };
 
 export interface Publisher {
-  /** Publishes the events at once, and returns what became of each, in their order. Those without an answer have failed after 2 s. */
+  /**
+   * Publishes the events at once, and returns what became of each, in their order. Those without an answer have failed
+   * after 2 s.
+   */
   publish(events: OutgoingEvent[]): Promise<Publication[]>;
 }
 
@@ -37,7 +43,8 @@ interface Answer {
 const answerMs = 2_000;
 
 /**
- * Publishes without a request per event: each would have a promise, a timer and an error of its own, which takes longer than everything else.
+ * Publishes without a request per event: each would have a promise, a timer and an error of its own, which takes longer
+ * than everything else.
  *
  * @param inboxPrefix of the subjects on which the user may listen for answers
  */
@@ -54,7 +61,9 @@ export function createPublisher(connection: NatsConnection, inboxPrefix: string)
       const timer = setTimeout(() => part.fail(new errors.TimeoutError()), answerMs);
       waiting.add(part);
       try {
-        events.forEach((event, index) => send(connection, event, `${inbox}.${index}`, (failure) => part.settle(index, readFailure(failure))));
+        events.forEach((event, index) =>
+          send(connection, event, `${inbox}.${index}`, (failure) => part.settle(index, readFailure(failure))),
+        );
         return await part.complete;
       } finally {
         waiting.delete(part);
@@ -95,7 +104,12 @@ function createPart(events: OutgoingEvent[]): Part {
   };
 }
 
-function send(connection: NatsConnection, event: OutgoingEvent, reply: string, onFailure: (failure: Error) => void): void {
+function send(
+  connection: NatsConnection,
+  event: OutgoingEvent,
+  reply: string,
+  onFailure: (failure: Error) => void,
+): void {
   try {
     const headers = eventHeaders(event);
     headers.append('Nats-Msg-Id', event.id);

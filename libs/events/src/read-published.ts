@@ -20,23 +20,35 @@ const fetchExpiresMs = 1_500;
 const inactiveMs = 10_000;
 
 /**
- * Every event of one kind that was published since then and is still in the stream, possibly with duplicates. Rejects with
- * `broker.unavailable`, also if it is called again before it is done.
+ * Every event of one kind that was published since then and is still in the stream, possibly with duplicates. Rejects
+ * with `broker.unavailable`, also if it is called again before it is done.
  *
  * @param name of the temporary consumer that it creates; the permissions of a user contain the names of its consumers
  */
-export async function readPublished<Data>(broker: Broker, name: string, definition: EventDefinition<Data>, since: Date): Promise<PublishedEvents<Data>> {
+export async function readPublished<Data>(
+  broker: Broker,
+  name: string,
+  definition: EventDefinition<Data>,
+  since: Date,
+): Promise<PublishedEvents<Data>> {
   try {
     const stream = await broker.jetStream(AbortSignal.timeout(connectMs));
     const { state } = await stream.manager.streams.info(streamName);
-    const events = (await readMessages(stream, name, definition.subject, since)).map((bytes) => definition.decode(bytes));
+    const events = (await readMessages(stream, name, definition.subject, since)).map((bytes) =>
+      definition.decode(bytes),
+    );
     return { events, reachBackTo: state.messages > 0 ? new Date(state.first_ts) : undefined };
   } catch (error) {
     throw new DomainError('broker.unavailable', { cause: error });
   }
 }
 
-async function readMessages({ client, manager }: JetStream, name: string, subject: string, since: Date): Promise<Uint8Array[]> {
+async function readMessages(
+  { client, manager }: JetStream,
+  name: string,
+  subject: string,
+  since: Date,
+): Promise<Uint8Array[]> {
   await deleteLeftover(manager, name);
   const { num_pending: count } = await manager.consumers.add(streamName, {
     name,
@@ -53,7 +65,10 @@ async function readMessages({ client, manager }: JetStream, name: string, subjec
     const bodies: Uint8Array[] = [];
     while (bodies.length < count) {
       const before = bodies.length;
-      const fetched = await consumer.fetch({ max_messages: Math.min(batchSize, count - before), expires: fetchExpiresMs });
+      const fetched = await consumer.fetch({
+        max_messages: Math.min(batchSize, count - before),
+        expires: fetchExpiresMs,
+      });
       for await (const message of fetched) bodies.push(message.data);
       if (bodies.length === before) throw new Error(`only ${before} of ${count} events came`);
     }

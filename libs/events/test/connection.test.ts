@@ -3,7 +3,13 @@ import { createAccount, createOperator, createUser } from '@nats-io/nkeys';
 import { connect } from '@nats-io/transport-node';
 import { freePort, type NatsServer, startNats } from '@scheduling/embedded';
 import { createMetrics, type Logger } from '@scheduling/runtime';
-import { createCertificateAuthority, eventually, startTestNats, storeCertificate, sumSamples } from '@scheduling/testing';
+import {
+  createCertificateAuthority,
+  eventually,
+  startTestNats,
+  storeCertificate,
+  sumSamples,
+} from '@scheduling/testing';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,13 +39,20 @@ async function serve(configuration: string): Promise<NatsServer> {
 }
 
 const users = (password: string) => `authorization { users = [ { user: calendar, password: "${password}" } ] }`;
-const urlFor = (password: string, protocol = 'nats') => `${protocol}://calendar:${encodeURIComponent(password)}@localhost:${port}`;
+const urlFor = (password: string, protocol = 'nats') =>
+  `${protocol}://calendar:${encodeURIComponent(password)}@localhost:${port}`;
 
-function open(settings: string | NatsSettings, name = 'calendar'): { broker: Broker; isConnected: () => Promise<number | undefined> } {
+function open(
+  settings: string | NatsSettings,
+  name = 'calendar',
+): { broker: Broker; isConnected: () => Promise<number | undefined> } {
   const metrics = createMetrics('test');
-  const log = (fields: unknown, message?: string): void => void logged.push(JSON.stringify([fields, message, String((fields as { err?: unknown }).err)]));
+  const log = (fields: unknown, message?: string): void =>
+    void logged.push(JSON.stringify([fields, message, String((fields as { err?: unknown }).err)]));
   const logger = { warn: log, info: log } as unknown as Logger;
-  const broker = resources.use(connectBroker({ ...(typeof settings === 'string' ? { url: settings } : settings), name, logger, metrics }));
+  const broker = resources.use(
+    connectBroker({ ...(typeof settings === 'string' ? { url: settings } : settings), name, logger, metrics }),
+  );
   return { broker, isConnected: async () => sumSamples(await metrics.metrics(), 'scheduling_nats_connected') };
 }
 
@@ -77,11 +90,18 @@ describe('a connection to NATS', () => {
   it('uses the credentials in a file', async () => {
     const [operator, account, system, user] = [createOperator(), createAccount(), createAccount(), createUser()];
     const signed = async (name: string, key: typeof account): Promise<string> => {
-      const token = await encodeAccount(name, key, { limits: { conn: -1, subs: -1, data: -1, payload: -1 } }, { signer: operator });
+      const token = await encodeAccount(
+        name,
+        key,
+        { limits: { conn: -1, subs: -1, data: -1, payload: -1 } },
+        { signer: operator },
+      );
       return `${key.getPublicKey()}: ${token}`;
     };
     const accounts = `resolver: MEMORY\nresolver_preload: {\n${await signed('scheduling', account)}\n${await signed('system', system)}\n}`;
-    await serve(`operator: ${await encodeOperator('owner', operator)}\nsystem_account: ${system.getPublicKey()}\n${accounts}`);
+    await serve(
+      `operator: ${await encodeOperator('owner', operator)}\nsystem_account: ${system.getPublicKey()}\n${accounts}`,
+    );
     const credentialsFile = join(folder, 'calendar.creds');
     await writeFile(credentialsFile, fmtCreds(await encodeUser('calendar', user, account), user));
     const { isConnected } = open({ url: `nats://localhost:${port}`, credentialsFile });
@@ -138,7 +158,11 @@ describe('a connection to NATS', () => {
     await eventually(async () => expect(rejections()).toHaveLength(1));
     expect(await isConnected()).toBe(0);
     // The client gives up at the second rejection unless it is told not to.
-    await eventually(async () => expect((await readFile(join(folder, 'logs/nats.log'), 'utf8')).match(/authentication error/g)?.length).toBeGreaterThan(3));
+    await eventually(async () =>
+      expect(
+        (await readFile(join(folder, 'logs/nats.log'), 'utf8')).match(/authentication error/g)?.length,
+      ).toBeGreaterThan(3),
+    );
     await other.stop();
     await serve(users('first'));
     await eventually(async () => expect(await isConnected()).toBe(1));
@@ -171,10 +195,17 @@ describe('a connection to NATS', () => {
   it('trusts the authority in a file, and shows its own certificate to a server that demands one', async () => {
     const [authority, another] = [await createCertificateAuthority(), await createCertificateAuthority()];
     const files = await storeCertificate(join(folder, 'server'), await authority.issue('localhost'), authority);
-    await serve(`tls { cert_file: "${files.certificate}", key_file: "${files.key}", ca_file: "${files.authorities}", verify: true }`);
+    await serve(
+      `tls { cert_file: "${files.certificate}", key_file: "${files.key}", ca_file: "${files.authorities}", verify: true }`,
+    );
     const own = await storeCertificate(join(folder, 'own'), await another.issue('calendar'), authority);
-    const settings = { url: `tls://localhost:${port}`, tlsFiles: { caFile: own.authorities, certFile: own.certificate, keyFile: own.key } };
-    await expect(inspectNats({ ...settings, tlsFiles: { caFile: own.authorities } })).rejects.toThrow(/certificate|ECONNRESET|closed/);
+    const settings = {
+      url: `tls://localhost:${port}`,
+      tlsFiles: { caFile: own.authorities, certFile: own.certificate, keyFile: own.key },
+    };
+    await expect(inspectNats({ ...settings, tlsFiles: { caFile: own.authorities } })).rejects.toThrow(
+      /certificate|ECONNRESET|closed/,
+    );
     const { isConnected } = open(settings);
     await eventually(() => expect(logged.join()).toContain('NATS does not respond'));
     expect(await isConnected()).toBe(0);
@@ -204,7 +235,10 @@ describe('listening to events', () => {
     resources.defer(() => publisher.close());
     await eventually(() => {
       publisher.publish(events.apiKeyRevoked.subject, 'not protobuf');
-      publisher.publish(events.apiKeyRevoked.subject, events.apiKeyRevoked.encode({ crmId: 'crm', keyHash: Buffer.from('hash') }));
+      publisher.publish(
+        events.apiKeyRevoked.subject,
+        events.apiKeyRevoked.encode({ crmId: 'crm', keyHash: Buffer.from('hash') }),
+      );
       expect(heard.length).toBeGreaterThan(2);
     });
     expect(logged.filter((line) => line.includes('ignored a malformed event')).length).toBeGreaterThan(2);
@@ -225,7 +259,10 @@ describe('listening to events', () => {
     expect({ connected: broker.connected, gauge: await isConnected() }).toEqual({ connected: false, gauge: 0 });
     await eventually(() => expect(reconnects).toBe(1));
     const configuration = join(folder, 'nats/nats.conf');
-    await writeFile(configuration, (await readFile(configuration, 'utf8')).replace('others', events.crmChanged.subject));
+    await writeFile(
+      configuration,
+      (await readFile(configuration, 'utf8')).replace('others', events.crmChanged.subject),
+    );
     process.kill(server.pid, 'SIGHUP');
     await eventually(() => expect(broker.connected).toBe(true));
     // What was published in the meantime is lost, as without a connection.

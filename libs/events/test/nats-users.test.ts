@@ -3,7 +3,18 @@ import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
 import { eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectionOptions } from '../src/connection-options.ts';
-import { connectBroker, consumedEvents, consumerName, events, inspectNats, natsUsers, type NatsUser, readPublished, replayConsumer, userReplayConsumer } from '../src/index.ts';
+import {
+  connectBroker,
+  consumedEvents,
+  consumerName,
+  events,
+  inspectNats,
+  natsUsers,
+  type NatsUser,
+  readPublished,
+  replayConsumer,
+  userReplayConsumer,
+} from '../src/index.ts';
 
 const logger = testLogger('nats-users-test');
 const publishers = ['identity', 'calendar', 'customer', 'notification'] as const;
@@ -30,7 +41,8 @@ async function denialsOf(user: NatsUser, act: (connection: NatsConnection) => vo
   const denials: string[] = [];
   const watch = async (): Promise<void> => {
     for await (const status of connection.status()) {
-      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError) denials.push(`${status.error.operation} ${status.error.subject}`);
+      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
+        denials.push(`${status.error.operation} ${status.error.subject}`);
     }
   };
   void watch();
@@ -45,27 +57,43 @@ const allSubjects = Object.values(events).map(({ subject }) => subject);
 
 describe.each(natsUsers)('the NATS user %s', (user) => {
   it('may publish the events of its own service, and no others', async () => {
-    const denials = await denialsOf(user, (connection) => allSubjects.forEach((subject) => connection.publish(subject)));
+    const denials = await denialsOf(user, (connection) =>
+      allSubjects.forEach((subject) => connection.publish(subject)),
+    );
     const others = allSubjects.filter((subject) => subject.split('.')[1] !== user);
     expect(denials).toEqual(others.map((subject) => `publish ${subject}`));
   });
 
   it('may listen to its own inbox, and to no inbox of others', async () => {
     const inboxes = natsUsers.map((each) => `_INBOX.${each}.>`);
-    const denials = await denialsOf(user, (connection) => ['>', '_INBOX.>', ...inboxes].forEach((subject) => connection.subscribe(subject)));
-    expect(denials).toEqual(['>', '_INBOX.>', ...inboxes.filter((inbox) => inbox !== `_INBOX.${user}.>`)].map((subject) => `subscription ${subject}`));
+    const denials = await denialsOf(user, (connection) =>
+      ['>', '_INBOX.>', ...inboxes].forEach((subject) => connection.subscribe(subject)),
+    );
+    expect(denials).toEqual(
+      ['>', '_INBOX.>', ...inboxes.filter((inbox) => inbox !== `_INBOX.${user}.>`)].map(
+        (subject) => `subscription ${subject}`,
+      ),
+    );
   });
 
   it('may listen to no events, unless it is the gateway, which hears what it evicts from its cache', async () => {
     const heard: string[] = user === 'gateway' ? [events.apiKeyRevoked.subject, events.crmChanged.subject] : [];
-    const denials = await denialsOf(user, (connection) => ['scheduling.>', ...allSubjects].forEach((subject) => connection.subscribe(subject)));
-    expect(denials).toEqual(['scheduling.>', ...allSubjects.filter((subject) => !heard.includes(subject))].map((subject) => `subscription ${subject}`));
+    const denials = await denialsOf(user, (connection) =>
+      ['scheduling.>', ...allSubjects].forEach((subject) => connection.subscribe(subject)),
+    );
+    expect(denials).toEqual(
+      ['scheduling.>', ...allSubjects.filter((subject) => !heard.includes(subject))].map(
+        (subject) => `subscription ${subject}`,
+      ),
+    );
   });
 
   it('may wake only processes of its own service', async () => {
     const topics = publishers.map((service) => `scheduling-nudge.${service}`);
     const denials = await denialsOf(user, (connection) => topics.forEach((subject) => connection.publish(subject)));
-    expect(denials).toEqual(topics.filter((topic) => topic !== `scheduling-nudge.${user}`).map((topic) => `publish ${topic}`));
+    expect(denials).toEqual(
+      topics.filter((topic) => topic !== `scheduling-nudge.${user}`).map((topic) => `publish ${topic}`),
+    );
   });
 
   it('may neither delete nor empty the stream, nor remove an event from it', async () => {
@@ -84,7 +112,11 @@ describe.each(publishers)('the NATS user %s', (service) => {
     const administrator = await jetstreamManager(await openConnection('test'), { checkAPI: false });
     for (const [owner, definitions] of Object.entries(consumedEvents)) {
       for (const definition of definitions) {
-        const settings = { durable_name: consumerName(owner, definition), filter_subject: definition.subject, ack_policy: AckPolicy.Explicit };
+        const settings = {
+          durable_name: consumerName(owner, definition),
+          filter_subject: definition.subject,
+          ack_policy: AckPolicy.Explicit,
+        };
         const name = settings.durable_name;
         if (owner === service) {
           await manager.consumers.add('scheduling', settings);
@@ -112,16 +144,25 @@ describe.each(publishers)('the NATS user %s', (service) => {
 it('a consumer delivers no other subject than the one that the permissions name', async () => {
   const connection = await openConnection('calendar');
   const name = consumerName('calendar', events.providerChanged);
-  const config = { durable_name: name, filter_subject: events.participationChanged.subject, ack_policy: AckPolicy.Explicit };
+  const config = {
+    durable_name: name,
+    filter_subject: events.participationChanged.subject,
+    ack_policy: AckPolicy.Explicit,
+  };
   const request = JSON.stringify({ stream_name: 'scheduling', config, action: 'create' });
-  const answer = await connection.request(`$JS.API.CONSUMER.CREATE.scheduling.${name}.${events.providerChanged.subject}`, request);
+  const answer = await connection.request(
+    `$JS.API.CONSUMER.CREATE.scheduling.${name}.${events.providerChanged.subject}`,
+    request,
+  );
   expect(answer.json()).toMatchObject({ error: { code: 400 } });
 });
 
 it('the gateway may not read the stream, and create no consumer', async () => {
   const manager = await jetstreamManager(await openConnection('gateway'), { checkAPI: false, timeout: 1_000 });
   await expect(manager.streams.getMessage('scheduling', { seq: 1 })).rejects.toThrow(/Permissions Violation/i);
-  await expect(manager.consumers.add('scheduling', { filter_subject: events.customerChanged.subject })).rejects.toThrow(/Permissions Violation/i);
+  await expect(manager.consumers.add('scheduling', { filter_subject: events.customerChanged.subject })).rejects.toThrow(
+    /Permissions Violation/i,
+  );
 });
 
 it('customer may read the erasures that it requested again', async () => {
@@ -134,7 +175,11 @@ it('customer may read the erasures that it requested again', async () => {
   const read = async () => (await readPublished(broker, replayConsumer, events.customerErasureRequested, since)).events;
   expect(await read()).toContainEqual(expect.objectContaining(requested));
   // The consumer of a process that was killed may still exist.
-  await manager.consumers.add('scheduling', { name: replayConsumer, filter_subject: events.customerErasureRequested.subject, ack_policy: AckPolicy.None });
+  await manager.consumers.add('scheduling', {
+    name: replayConsumer,
+    filter_subject: events.customerErasureRequested.subject,
+    ack_policy: AckPolicy.None,
+  });
   expect(await read()).toContainEqual(expect.objectContaining(requested));
 });
 
@@ -148,7 +193,10 @@ it('identity may read the deletions of users that it published again', async () 
 });
 
 it('the doctor may read everything that it reports', async () => {
-  expect(await inspectNats({ url: nats.url('doctor') })).toMatchObject({ requiresUser: true, stream: { clustered: false } });
+  expect(await inspectNats({ url: nats.url('doctor') })).toMatchObject({
+    requiresUser: true,
+    stream: { clustered: false },
+  });
 });
 
 it('a client without a user cannot connect', async () => {

@@ -17,7 +17,8 @@ describe('a publisher', () => {
   beforeEach(async () => {
     stack = new AsyncDisposableStack();
     nats = stack.use(await startTestNats());
-    const connect = (user: 'customer' | 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger })).jetStream(AbortSignal.timeout(5_000));
+    const connect = (user: 'customer' | 'test') =>
+      stack.use(connectBroker({ url: nats.url(user), name: user, logger })).jetStream(AbortSignal.timeout(5_000));
     ({ publisher } = await connect('customer'));
     ({ manager } = await connect('test'));
   });
@@ -25,12 +26,21 @@ describe('a publisher', () => {
 
   function event(changes: Partial<OutgoingEvent> = {}): OutgoingEvent {
     const { subject, type } = customerChanged;
-    const attributes = { id: randomUUID(), service: 'customer', type, time: new Date(0), requestId: 'request-1', repeated: false };
+    const attributes = {
+      id: randomUUID(),
+      service: 'customer',
+      type,
+      time: new Date(0),
+      requestId: 'request-1',
+      repeated: false,
+    };
     return { subject, payload: Buffer.from('data'), ...attributes, ...changes };
   }
   const many = (count: number) => Array.from({ length: count }, () => event());
-  const sequencesOf = (publications: Publication[]) => publications.map((each) => ('sequence' in each ? each.sequence : undefined));
-  const failureOf = (publication: Publication | undefined) => publication && 'failure' in publication && publication.failure;
+  const sequencesOf = (publications: Publication[]) =>
+    publications.map((each) => ('sequence' in each ? each.sequence : undefined));
+  const failureOf = (publication: Publication | undefined) =>
+    publication && 'failure' in publication && publication.failure;
   const areRejected = (publications: Publication[]) => publications.map((each) => 'failure' in each && each.isRejected);
 
   it('returns the place of each event in the stream, in their order', async () => {
@@ -84,7 +94,10 @@ describe('a publisher', () => {
   it('reports at once that there is no stream', async () => {
     await manager.streams.delete('scheduling');
     const publications = await publisher.publish(many(2));
-    expect(publications.map(failureOf)).toMatchObject([{ message: 'NATS has no stream for the event' }, { message: 'NATS has no stream for the event' }]);
+    expect(publications.map(failureOf)).toMatchObject([
+      { message: 'NATS has no stream for the event' },
+      { message: 'NATS has no stream for the event' },
+    ]);
     expect(areRejected(publications)).toEqual([false, false]);
   });
 

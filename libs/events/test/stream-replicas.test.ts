@@ -15,7 +15,9 @@ beforeAll(async () => {
   resources.defer(() => rm(folder, { recursive: true, force: true }));
   const ports = [await freePort(), await freePort(), await freePort()];
   const routes = ports.map((port) => `nats://127.0.0.1:${port}`);
-  const servers = await Promise.all(ports.map((port) => startNats({ dataDir: join(folder, String(port)), cluster: { port, routes } })));
+  const servers = await Promise.all(
+    ports.map((port) => startNats({ dataDir: join(folder, String(port)), cluster: { port, routes } })),
+  );
   for (const server of servers) resources.use(server);
   url = servers[0]!.url;
 });
@@ -30,11 +32,17 @@ async function serve(streamReplicas: number, name = 'identity'): Promise<void> {
 
 it('identity adds missing replicas to the stream, and removes none', async () => {
   await serve(1);
-  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { clustered: true, config: { num_replicas: 1 } } }));
+  await eventually(async () =>
+    expect(await inspectNats({ url })).toMatchObject({ stream: { clustered: true, config: { num_replicas: 1 } } }),
+  );
   await serve(3, 'calendar');
   expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 1 } } });
   await serve(3);
-  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 }, laggingReplicas: [] } }));
+  await eventually(async () =>
+    expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 }, laggingReplicas: [] } }),
+  );
   await serve(1);
-  await eventually(async () => expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 } } }));
+  await eventually(async () =>
+    expect(await inspectNats({ url })).toMatchObject({ stream: { config: { num_replicas: 3 } } }),
+  );
 });

@@ -13,8 +13,8 @@ export interface ReceivedEvent {
 }
 
 /**
- * Handles an event, and commits its effect together with an inbox row. False if the event has already been processed. An event without an effect
- * leaves no row: repeated, it would have none again.
+ * Handles an event, and commits its effect together with an inbox row. False if the event has already been processed.
+ * An event without an effect leaves no row: repeated, it would have none again.
  */
 export async function applyOnce<Schema extends MessagingSchema>(
   inbox: Inbox<Schema>,

@@ -17,17 +17,28 @@ type Action =
 const maxListed = 500;
 
 /**
- * Records in the transaction of a change which operator made it. Never contains a key or personal data of customers and users.
+ * Records in the transaction of a change which operator made it. Never contains a key or personal data of customers and
+ * users.
  *
  * @param target the ids, references or prefixes of what was changed
  */
-export async function recordAction<Schema extends MessagingSchema>(tx: Transaction<Schema>, action: Action, ...target: string[]): Promise<void> {
+export async function recordAction<Schema extends MessagingSchema>(
+  tx: Transaction<Schema>,
+  action: Action,
+  ...target: string[]
+): Promise<void> {
   const { operator = 'unknown', requestId = '' } = currentContext() ?? {};
-  await (tx as unknown as Kysely<MessagingSchema>).insertInto('auditEntry').values({ operator, action, target: target.join(' '), requestId }).execute();
+  await (tx as unknown as Kysely<MessagingSchema>)
+    .insertInto('auditEntry')
+    .values({ operator, action, target: target.join(' '), requestId })
+    .execute();
 }
 
 /** The newest 500 since then, newest first. */
-export async function listAuditEntries(db: Kysely<MessagingSchema>, since: Date | undefined): Promise<Selectable<AuditEntryTable>[]> {
+export async function listAuditEntries(
+  db: Kysely<MessagingSchema>,
+  since: Date | undefined,
+): Promise<Selectable<AuditEntryTable>[]> {
   const all = db.selectFrom('auditEntry').selectAll().orderBy('id', 'desc').limit(maxListed);
   return (since === undefined ? all : all.where('recordedAt', '>=', since)).execute();
 }

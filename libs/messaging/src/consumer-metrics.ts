@@ -7,8 +7,8 @@ import type { MessagingSchema } from './schema.ts';
 
 const consumptions = ['processed', 'repeated', 'waiting', 'failed', 'dead_letter'] as const;
 /**
- * The outcome of a delivery: processed, already processed before, retried because a dependency is unavailable or because processing
- * failed, or a dead letter.
+ * The outcome of a delivery: processed, already processed before, retried because a dependency is unavailable or
+ * because processing failed, or a dead letter.
  */
 export type Consumption = (typeof consumptions)[number];
 
@@ -24,7 +24,10 @@ export interface ConsumerMetricsOptions {
   metrics: Metrics;
 }
 
-/** Counts consumed events, and measures the backlog and the dead letters. Returns the function that counts a delivered event. */
+/**
+ * Counts consumed events, and measures the backlog and the dead letters. Returns the function that counts a delivered
+ * event.
+ */
 export function measureConsumers(options: ConsumerMetricsOptions): (consumer: string, outcome: Consumption) => void {
   const { metrics } = options;
   measureLag(options);
@@ -50,10 +53,16 @@ function measureLag({ consumers, broker, metrics }: ConsumerMetricsOptions): voi
   });
 }
 
-/** Undefined while the consumer does not exist: zero would say that it has processed everything. The service creates it as soon as it can. */
+/**
+ * Undefined while the consumer does not exist: zero would say that it has processed everything. The service creates it
+ * as soon as it can.
+ */
 async function sampleLag(manager: JetStreamManager, consumer: string): Promise<Sample | undefined> {
   try {
-    const { num_pending: pending, num_ack_pending: unacknowledged } = await manager.consumers.info(streamName, consumer);
+    const { num_pending: pending, num_ack_pending: unacknowledged } = await manager.consumers.info(
+      streamName,
+      consumer,
+    );
     return { labels: { consumer }, value: pending + unacknowledged };
   } catch (error) {
     if (isConsumerMissing(error)) return undefined;

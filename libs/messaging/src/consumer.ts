@@ -1,9 +1,25 @@
-import { AckPolicy, type Consumer, type ConsumerConfig, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerConfig,
+  type ConsumerMessages,
+  DeliverPolicy,
+  type JsMsg,
+} from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
 import { type Broker, consumerName, isConsumerMissing, isRepeated, streamName } from '@scheduling/events';
 import { type Database, translatePostgresError } from '@scheduling/postgres';
-import { inSpan, isUuid, type Logger, type Metrics, newRequestId, runWithContext, type SpanOptions, startLoop } from '@scheduling/runtime';
+import {
+  inSpan,
+  isUuid,
+  type Logger,
+  type Metrics,
+  newRequestId,
+  runWithContext,
+  type SpanOptions,
+  startLoop,
+} from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { applyOnce, describeFailure, type ReceivedEvent } from './apply-event.ts';
 import { type Consumption, measureConsumers } from './consumer-metrics.ts';
@@ -43,7 +59,10 @@ const maxInFlight = 20;
 const defaultFetchMs = 30_000;
 /** The duration of the next fetch if the consumer may be stuck. */
 const suspiciousFetchMs = 5_000;
-/** A request that NATS silently lost times out after two of these, unless the clock was set back since it was sent: then after the duration of the fetch and two of these. */
+/**
+ * A request that NATS silently lost times out after two of these, unless the clock was set back since it was sent: then
+ * after the duration of the fetch and two of these.
+ */
 const heartbeatMs = 2_500;
 /** Longer than a handler and its effect may take; messages of a killed process are redelivered after this time. */
 const ackWaitMs = 15_000;
@@ -71,13 +90,17 @@ function counterOf<Schema extends MessagingSchema>(options: ConsumersOptions<Sch
 }
 
 /** A deleted stream or consumer, or a lost connection, makes a round fail; the next round looks them up again. */
-function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema>, subscription: Subscription<Schema>): AsyncDisposable {
+function startConsumer<Schema extends MessagingSchema>(
+  options: Consuming<Schema>,
+  subscription: Subscription<Schema>,
+): AsyncDisposable {
   const name = consumerName(options.service, subscription.definition);
   const subscribed = { subscription, name, inbox: createInbox(options.database, name) };
   let consumer: Consumer | undefined;
   let silentAt: number | undefined;
   let connection = new AbortController();
-  // The client would resume the fetch by itself, but if NATS does not answer at once, only after the duration of a fetch.
+  // The client would resume the fetch by itself, but if NATS does not answer at once, only after the duration of a
+  // fetch.
   options.broker.onReconnect(() => connection.abort());
   return startLoop({
     name: `the consumer ${name}`,
@@ -88,9 +111,13 @@ function startConsumer<Schema extends MessagingSchema>(options: Consuming<Schema
       const ended = AbortSignal.any([signal, connection.signal]);
       try {
         consumer ??= await ensureConsumer(options.broker, name, subscription.definition.subject, signal);
-        const fetchMs = Math.min(options.fetchMs ?? defaultFetchMs, silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs);
+        const fetchMs = Math.min(
+          options.fetchMs ?? defaultFetchMs,
+          silentAt === undefined ? Number.POSITIVE_INFINITY : suspiciousFetchMs,
+        );
         const handled = await consumeBatch(options, subscribed, consumer, fetchMs, { stopping: signal, ended });
-        silentAt = handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
+        silentAt =
+          handled > 0 || ended.aborted ? undefined : await replaceWhenStuck(options, consumer, silentAt, signal);
         // NATS may have come back without it.
         if (connection.signal.aborted) consumer = undefined;
         return handled;
@@ -125,8 +152,9 @@ function consumerSettings(name: string, subject: string): Partial<ConsumerConfig
 }
 
 /**
- * Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns how many they were. Events that arrive while the
- * process stops are given back, for another one to process them at once.
+ * Processes the waiting events, or waits for some; a new request per batch wakes a consumer that fell silent. Returns
+ * how many they were. Events that arrive while the process stops are given back, for another one to process them at
+ * once.
  */
 async function consumeBatch<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
@@ -163,23 +191,27 @@ async function consumeBatch<Schema extends MessagingSchema>(
 }
 
 /**
- * Asks NATS for no more, and ends the iteration when it has confirmed that. The client offers only `stop`, which drops what is on its way: NATS would
- * deliver that again when its acknowledgement is overdue.
+ * Asks NATS for no more, and ends the iteration when it has confirmed that. The client offers only `stop`, which drops
+ * what is on its way: NATS would deliver that again when its acknowledgement is overdue.
  */
 function drain(messages: ConsumerMessages & { sub?: { drain: () => Promise<void> } }): void {
   messages.sub?.drain().catch(() => messages.stop());
 }
 
-/** NATS 2.9 would count the first one as delivered to the fetch that has ended, unless it has noticed that before, and it looks when it is asked for the consumer's state. */
+/**
+ * NATS 2.9 would count the first one as delivered to the fetch that has ended, unless it has noticed that before, and
+ * it looks when it is asked for the consumer's state.
+ */
 async function giveBack(consumer: Consumer, messages: JsMsg[]): Promise<void> {
   await consumer.info().catch(() => undefined);
   for (const message of messages) message.nak();
 }
 
 /**
- * Checks a consumer after an empty fetch. One with waiting messages, none of them in delivery, that has delivered nothing since the previous
- * check (`silentAt`) is stuck, and is replaced by one that starts after the last acknowledged message. A single check does not prove that:
- * messages may have arrived after the fetch. Returns the sequence number of the last message delivered if messages wait, for the next check.
+ * Checks a consumer after an empty fetch. One with waiting messages, none of them in delivery, that has delivered
+ * nothing since the previous check (`silentAt`) is stuck, and is replaced by one that starts after the last
+ * acknowledged message. A single check does not prove that: messages may have arrived after the fetch. Returns the
+ * sequence number of the last message delivered if messages wait, for the next check.
  */
 async function replaceWhenStuck<Schema extends MessagingSchema>(
   { broker, logger }: ConsumersOptions<Schema>,
@@ -187,7 +219,14 @@ async function replaceWhenStuck<Schema extends MessagingSchema>(
   silentAt: number | undefined,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { name, config, num_pending: waiting, num_ack_pending: inDelivery, delivered, ack_floor: acknowledged } = await consumer.info();
+  const {
+    name,
+    config,
+    num_pending: waiting,
+    num_ack_pending: inDelivery,
+    delivered,
+    ack_floor: acknowledged,
+  } = await consumer.info();
   if (waiting === 0 || inDelivery > 0) return undefined;
   if (delivered.stream_seq !== silentAt) return delivered.stream_seq;
   const { manager } = await broker.jetStream(signal);
@@ -207,7 +246,11 @@ async function processMessage<Schema extends MessagingSchema>(
   message: JsMsg,
 ): Promise<void> {
   const requestId = message.headers?.get('x-request-id') || newRequestId();
-  const span: SpanOptions = { kind: 'CONSUMER', attributes: () => ({ 'messaging.system': 'nats' }), parent: message.headers?.get('traceparent') || undefined };
+  const span: SpanOptions = {
+    kind: 'CONSUMER',
+    attributes: () => ({ 'messaging.system': 'nats' }),
+    parent: message.headers?.get('traceparent') || undefined,
+  };
   await runWithContext({ requestId }, () =>
     inSpan(`process ${subscription.definition.name}`, span, async ({ fail: failSpan }) => {
       try {
@@ -222,7 +265,10 @@ async function processMessage<Schema extends MessagingSchema>(
   );
 }
 
-/** An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is retried a few times, then put aside. */
+/**
+ * An unavailable dependency, even the own database, is waited for indefinitely; after any other error the event is
+ * retried a few times, then put aside.
+ */
 async function fail<Schema extends MessagingSchema>(
   options: ConsumersOptions<Schema>,
   consumer: string,
@@ -242,7 +288,14 @@ async function fail<Schema extends MessagingSchema>(
       message.nak(delayMs);
       return 'failed';
     }
-    await putAside(database, { ...event, subject: message.subject, payload: message.data, requestId, error: describeFailure(error), attempts });
+    await putAside(database, {
+      ...event,
+      subject: message.subject,
+      payload: message.data,
+      requestId,
+      error: describeFailure(error),
+      attempts,
+    });
     message.term();
     logger.error({ err: error, consumer, eventId: event.eventId, attempts }, 'the event was dead-lettered');
     return 'dead_letter';
@@ -257,7 +310,12 @@ function isUnavailable(error: unknown): boolean {
   return translated instanceof DomainError && translated.category === 'unavailable';
 }
 
-function wait({ logger }: Pick<ConsumersOptions<MessagingSchema>, 'logger'>, consumer: string, message: JsMsg, error: unknown): Consumption {
+function wait(
+  { logger }: Pick<ConsumersOptions<MessagingSchema>, 'logger'>,
+  consumer: string,
+  message: JsMsg,
+  error: unknown,
+): Consumption {
   const { deliveryCount: deliveries } = message.info;
   const delayMs = 100 * 2 ** Math.min(deliveries, 5);
   logger.warn({ err: error, consumer, deliveries, delayMs }, 'the event waits for what is unavailable');
@@ -266,10 +324,17 @@ function wait({ logger }: Pick<ConsumersOptions<MessagingSchema>, 'logger'>, con
 }
 
 function eventOf(message: JsMsg): ReceivedEvent {
-  return { id: eventIdOf(message), payload: message.data, mayBeRepeated: message.info.deliveryCount > 1 || isRepeated(message.headers) };
+  return {
+    id: eventIdOf(message),
+    payload: message.data,
+    mayBeRepeated: message.info.deliveryCount > 1 || isRepeated(message.headers),
+  };
 }
 
-/** Events have the id of the outbox row; a message that something else published on the subject gets one derived from its sequence number. */
+/**
+ * Events have the id of the outbox row; a message that something else published on the subject gets one derived from
+ * its sequence number.
+ */
 function eventIdOf(message: JsMsg): string {
   const id = message.headers?.get('ce-id') ?? '';
   return isUuid(id) ? id.toLowerCase() : `00000000-0000-0000-0000-${message.seq.toString(16).padStart(12, '0')}`;

@@ -25,7 +25,10 @@ export async function listDeadLetters(db: Kysely<MessagingSchema>): Promise<Dead
 }
 
 /** A dead letter with its data as JSON, if it can be decoded. Rejects with `dead_letter.not_found`. */
-export async function getDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey): Promise<{ deadLetter: DeadLetter; data: string | undefined }> {
+export async function getDeadLetter(
+  db: Kysely<MessagingSchema>,
+  key: DeadLetterKey,
+): Promise<{ deadLetter: DeadLetter; data: string | undefined }> {
   const row = await requireDeadLetter(db, key);
   return { deadLetter: row, data: readData(row) };
 }
@@ -37,10 +40,13 @@ export interface RetryOptions<Schema extends MessagingSchema> {
 }
 
 /**
- * Processes the event again in this process: only its owner may publish it. Removes the dead letter, or, if the event fails again, records why
- * and returns it. Rejects with `dead_letter.not_found`.
+ * Processes the event again in this process: only its owner may publish it. Removes the dead letter, or, if the event
+ * fails again, records why and returns it. Rejects with `dead_letter.not_found`.
  */
-export async function retryDeadLetter<Schema extends MessagingSchema>(options: RetryOptions<Schema>, key: DeadLetterKey): Promise<string | undefined> {
+export async function retryDeadLetter<Schema extends MessagingSchema>(
+  options: RetryOptions<Schema>,
+  key: DeadLetterKey,
+): Promise<string | undefined> {
   const { service, subscriptions, database } = options;
   const db = database.kysely as unknown as Kysely<MessagingSchema>;
   const row = await requireDeadLetter(db, key);
@@ -49,7 +55,9 @@ export async function retryDeadLetter<Schema extends MessagingSchema>(options: R
   if (subscription === undefined) return `This version has no consumer ${row.consumer}.`;
   try {
     const event = { id: row.eventId, payload: row.payload, mayBeRepeated: true };
-    await runWithContext({ requestId: row.requestId }, () => applyOnce(createInbox(database, row.consumer), subscription, event));
+    await runWithContext({ requestId: row.requestId }, () =>
+      applyOnce(createInbox(database, row.consumer), subscription, event),
+    );
   } catch (error) {
     const failure = describeFailure(error);
     await recordFailure(db, row, failure);
@@ -60,7 +68,10 @@ export async function retryDeadLetter<Schema extends MessagingSchema>(options: R
 }
 
 /** Rejects with `dead_letter.not_found`. */
-export async function dropDeadLetter<Schema extends MessagingSchema>(database: Database<Schema>, key: DeadLetterKey): Promise<void> {
+export async function dropDeadLetter<Schema extends MessagingSchema>(
+  database: Database<Schema>,
+  key: DeadLetterKey,
+): Promise<void> {
   await database.transaction(async (tx) => {
     const db = tx as unknown as Kysely<MessagingSchema>;
     const row = await requireDeadLetter(db, key);
@@ -80,7 +91,9 @@ async function requireDeadLetter(db: Kysely<MessagingSchema>, key: DeadLetterKey
     .executeTakeFirstOrThrow(notFound);
 }
 
-/** Does not delete one that has failed again in the meantime: a Date has milliseconds, the table has a higher precision. */
+/**
+ * Does not delete one that has failed again in the meantime: a Date has milliseconds, the table has a higher precision.
+ */
 async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow): Promise<void> {
   await db
     .deleteFrom('deadLetter')
@@ -90,7 +103,11 @@ async function deleteDeadLetter(db: Kysely<MessagingSchema>, row: DeadLetterRow)
     .execute();
 }
 
-async function recordFailure(db: Kysely<MessagingSchema>, { consumer, eventId, attempts }: DeadLetterRow, error: string): Promise<void> {
+async function recordFailure(
+  db: Kysely<MessagingSchema>,
+  { consumer, eventId, attempts }: DeadLetterRow,
+  error: string,
+): Promise<void> {
   await db
     .updateTable('deadLetter')
     .set({ error, attempts: attempts + 1, failedAt: sql<Date>`clock_timestamp()` })

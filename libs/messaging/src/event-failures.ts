@@ -10,13 +10,19 @@ export interface FailedEvent {
 }
 
 /** Returns how often it has failed until now, in any process. */
-export async function countFailure<Schema extends MessagingSchema>(database: Database<Schema>, { consumer, eventId }: FailedEvent): Promise<number> {
+export async function countFailure<Schema extends MessagingSchema>(
+  database: Database<Schema>,
+  { consumer, eventId }: FailedEvent,
+): Promise<number> {
   const { failures } = await database.transaction((tx) =>
     asMessaging(tx)
       .insertInto('eventFailure')
       .values({ consumer, eventId, failures: 1 })
       .onConflict((conflict) =>
-        conflict.columns(['consumer', 'eventId']).doUpdateSet((row) => ({ failures: sql<number>`${row.ref('eventFailure.failures')} + 1`, failedAt: row.ref('excluded.failedAt') })),
+        conflict.columns(['consumer', 'eventId']).doUpdateSet((row) => ({
+          failures: sql<number>`${row.ref('eventFailure.failures')} + 1`,
+          failedAt: row.ref('excluded.failedAt'),
+        })),
       )
       .returning('failures')
       .executeTakeFirstOrThrow(),
@@ -24,8 +30,14 @@ export async function countFailure<Schema extends MessagingSchema>(database: Dat
   return failures;
 }
 
-/** Makes it a dead letter. If it is one already, because it was delivered again or published again, that one is replaced. */
-export async function putAside<Schema extends MessagingSchema>(database: Database<Schema>, deadLetter: FailedEvent & Insertable<DeadLetterTable>): Promise<void> {
+/**
+ * Makes it a dead letter. If it is one already, because it was delivered again or published again, that one is
+ * replaced.
+ */
+export async function putAside<Schema extends MessagingSchema>(
+  database: Database<Schema>,
+  deadLetter: FailedEvent & Insertable<DeadLetterTable>,
+): Promise<void> {
   await database.transaction(async (transaction) => {
     const tx = asMessaging(transaction);
     await tx
@@ -39,6 +51,10 @@ export async function putAside<Schema extends MessagingSchema>(database: Databas
         })),
       )
       .execute();
-    await tx.deleteFrom('eventFailure').where('consumer', '=', deadLetter.consumer).where('eventId', '=', deadLetter.eventId).execute();
+    await tx
+      .deleteFrom('eventFailure')
+      .where('consumer', '=', deadLetter.consumer)
+      .where('eventId', '=', deadLetter.eventId)
+      .execute();
   });
 }

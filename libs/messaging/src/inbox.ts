@@ -18,26 +18,38 @@ interface ReadyEvent<Schema> {
 }
 
 /**
- * An effect that has to wait longer for a lock, in milliseconds, fails, and its event is delivered again later: the others do not wait with it. This is less than
- * the time after which Postgres looks for deadlocks, so none arises from the locks that several effects hold together.
+ * An effect that has to wait longer for a lock, in milliseconds, fails, and its event is delivered again later: the
+ * others do not wait with it. This is less than the time after which Postgres looks for deadlocks, so none arises from
+ * the locks that several effects hold together.
  */
 const lockTimeoutMs = 100;
 
 /** Effects that are ready at about the same time share a transaction; if it fails, each of them gets its own. */
-export function createInbox<Schema extends MessagingSchema>(database: Database<Schema>, consumer: string): Inbox<Schema> {
+export function createInbox<Schema extends MessagingSchema>(
+  database: Database<Schema>,
+  consumer: string,
+): Inbox<Schema> {
   const commit = createBatcher<ReadyEvent<Schema>, boolean>((events) => commitEffects(database, consumer, events));
   return {
     contains: (eventId) => isProcessed(database.kysely as unknown as Kysely<MessagingSchema>, consumer, eventId),
     apply: (eventId, effect) =>
       inSpan('commit effect', { kind: 'INTERNAL' }, () => {
         const inContextOfEvent = AsyncLocalStorage.snapshot();
-        return commit({ eventId, effect: typeof effect === 'function' ? (tx) => inContextOfEvent(effect, tx) : effect });
+        return commit({
+          eventId,
+          effect: typeof effect === 'function' ? (tx) => inContextOfEvent(effect, tx) : effect,
+        });
       }),
   };
 }
 
 async function isProcessed(db: Kysely<MessagingSchema>, consumer: string, eventId: string): Promise<boolean> {
-  const row = await db.selectFrom('inbox').select('eventId').where('consumer', '=', consumer).where('eventId', '=', eventId).executeTakeFirst();
+  const row = await db
+    .selectFrom('inbox')
+    .select('eventId')
+    .where('consumer', '=', consumer)
+    .where('eventId', '=', eventId)
+    .executeTakeFirst();
   return row !== undefined;
 }
 
@@ -48,10 +60,17 @@ async function commitEffects<Schema extends MessagingSchema>(
   events: ReadyEvent<Schema>[],
 ): Promise<boolean[]> {
   return database.transaction(async (tx) => {
-    const added = await addToInbox(tx, consumer, events.map(({ eventId }) => eventId));
+    const added = await addToInbox(
+      tx,
+      consumer,
+      events.map(({ eventId }) => eventId),
+    );
     // Of an event that was delivered twice, only the first.
     const applied = events.map(({ eventId }) => added.delete(eventId));
-    await runEffects(tx, events.filter((_, index) => applied[index]).map(({ effect }) => effect));
+    await runEffects(
+      tx,
+      events.filter((_, index) => applied[index]).map(({ effect }) => effect),
+    );
     return applied;
   });
 }
@@ -61,7 +80,12 @@ async function runEffects<Schema>(tx: Transaction<Schema>, effects: Effect<Schem
   let calls: EffectCall[] = [];
   const makeCalls = async (): Promise<void> => {
     const [first] = calls;
-    if (first !== undefined) await callFunctionForEach(tx, first.name, calls.map(({ request }) => request));
+    if (first !== undefined)
+      await callFunctionForEach(
+        tx,
+        first.name,
+        calls.map(({ request }) => request),
+      );
     calls = [];
   };
   for (const effect of effects) {
@@ -72,7 +96,10 @@ async function runEffects<Schema>(tx: Transaction<Schema>, effects: Effect<Schem
   await makeCalls();
 }
 
-/** Returns those that were not in it. They are added in a fixed order, because another process may be adding the same ones. */
+/**
+ * Returns those that were not in it. They are added in a fixed order, because another process may be adding the same
+ * ones.
+ */
 async function addToInbox<Schema>(tx: Transaction<Schema>, consumer: string, eventIds: string[]): Promise<Set<string>> {
   const { rows } = await sql<{ eventId: string }>`
     INSERT INTO inbox (consumer, event_id)

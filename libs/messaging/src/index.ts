@@ -1,6 +1,13 @@
 export { listAuditEntries, recordAction } from './audit.ts';
 export { startConsumers } from './consumer.ts';
-export { type DeadLetterKey, dropDeadLetter, getDeadLetter, listDeadLetters, retryDeadLetter, type RetryOptions } from './dead-letters.ts';
+export {
+  type DeadLetterKey,
+  dropDeadLetter,
+  getDeadLetter,
+  listDeadLetters,
+  retryDeadLetter,
+  type RetryOptions,
+} from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';
 export { appendEvent, appendEventsWithIds, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';

@@ -10,7 +10,10 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
   definition: EventDefinition<Data>,
   ...facts: Data[]
 ): Promise<void> {
-  await insertRows(tx, facts.map((data) => outboxRow(definition, data)));
+  await insertRows(
+    tx,
+    facts.map((data) => outboxRow(definition, data)),
+  );
 }
 
 /** The same with ids, new ones of Postgres (`uuidv7()`), because the events are published in the order of their ids. */
@@ -19,17 +22,26 @@ export async function appendEventsWithIds<Schema extends MessagingSchema, Data>(
   definition: EventDefinition<Data>,
   facts: { id: string; data: Data }[],
 ): Promise<void> {
-  await insertRows(tx, facts.map(({ id, data }) => ({ id, ...outboxRow(definition, data) })));
+  await insertRows(
+    tx,
+    facts.map(({ id, data }) => ({ id, ...outboxRow(definition, data) })),
+  );
 }
 
-async function insertRows<Schema extends MessagingSchema>(tx: Transaction<Schema>, rows: Insertable<OutboxTable>[]): Promise<void> {
+async function insertRows<Schema extends MessagingSchema>(
+  tx: Transaction<Schema>,
+  rows: Insertable<OutboxTable>[],
+): Promise<void> {
   if (rows.length === 0) return;
   // Kysely's types do not know that a schema with more tables includes these.
   const messaging = tx as unknown as Transaction<MessagingSchema>;
   await withRows(messaging.insertInto('outbox'), rows).execute();
 }
 
-/** The outbox row of an event for a SQL function that writes the change and its event at once: the columns of the table, with the payload in base64. */
+/**
+ * The outbox row of an event for a SQL function that writes the change and its event at once: the columns of the table,
+ * with the payload in base64.
+ */
 export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) {
   const { requestId, payload, ...row } = outboxRow(definition, data);
   return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };

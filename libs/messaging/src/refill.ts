@@ -22,13 +22,21 @@ export interface StreamState {
 }
 
 /**
- * Compares the stream with the position of the last event that it acknowledged. If it is another stream, is shorter, or holds another event
- * there, everything sent so far has to be published again, and a second position starts to advance through the outbox.
+ * Compares the stream with the position of the last event that it acknowledged. If it is another stream, is shorter, or
+ * holds another event there, everything sent so far has to be published again, and a second position starts to advance
+ * through the outbox.
  */
-export async function detectLoss(db: Kysely<MessagingSchema>, manager: JetStreamManager, logger: Logger): Promise<StreamState> {
+export async function detectLoss(
+  db: Kysely<MessagingSchema>,
+  manager: JetStreamManager,
+  logger: Logger,
+): Promise<StreamState> {
   const position = await db.selectFrom('outboxPosition').selectAll().executeTakeFirst();
   // Together, because NATS then reads and answers them together.
-  const [info, eventId] = await Promise.all([manager.streams.info(streamName), position && readEventId(manager, position.sequence)]);
+  const [info, eventId] = await Promise.all([
+    manager.streams.info(streamName),
+    position && readEventId(manager, position.sequence),
+  ]);
   const { created } = info;
   if (position === undefined) return { created, lost: false, refilling: false };
   if (holdsPosition(info, eventId, position)) return { created, lost: false, refilling: position.refillAfter !== null };
@@ -100,7 +108,10 @@ export async function markUnsent(db: Kysely<MessagingSchema>, ids: string[]): Pr
     .execute();
 }
 
-/** An event after the second position, and whether the stream lost it: whatever was sent after the loss is in the current stream. */
+/**
+ * An event after the second position, and whether the stream lost it: whatever was sent after the loss is in the
+ * current stream.
+ */
 export type RefillRow = Selectable<OutboxTable> & { lost: boolean };
 
 /** By id alone, so that the primary key is used regardless of their number and of the planner's statistics. */
@@ -109,16 +120,29 @@ export function selectRefillRows(db: Kysely<MessagingSchema>, limit: number): Pr
   return db
     .selectFrom('outbox')
     .selectAll()
-    .select(sql<boolean>`coalesce(sent_at <= (SELECT refill_until FROM outbox_position) AND sent_at > now() - ${retention}, false)`.as('lost'))
+    .select(
+      sql<boolean>`coalesce(sent_at <= (SELECT refill_until FROM outbox_position) AND sent_at > now() - ${retention}, false)`.as(
+        'lost',
+      ),
+    )
     .where('id', '>', sql<string>`(SELECT refill_after FROM outbox_position)`)
     .orderBy('id')
     .limit(limit)
     .execute();
 }
 
-/** Records that everything up to this event is in the stream again, and the position if events were published for that. */
-export async function advanceRefill(db: Kysely<MessagingSchema>, refillAfter: string, position?: Position): Promise<void> {
-  await db.updateTable('outboxPosition').set({ ...position, refillAfter }).execute();
+/**
+ * Records that everything up to this event is in the stream again, and the position if events were published for that.
+ */
+export async function advanceRefill(
+  db: Kysely<MessagingSchema>,
+  refillAfter: string,
+  position?: Position,
+): Promise<void> {
+  await db
+    .updateTable('outboxPosition')
+    .set({ ...position, refillAfter })
+    .execute();
 }
 
 export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger): Promise<void> {
@@ -128,8 +152,11 @@ export async function finishRefill(db: Kysely<MessagingSchema>, logger: Logger):
 
 /** Whether every consumer of this service's events has only a small backlog. */
 export async function consumersHaveCaughtUp(manager: JetStreamManager, service: string): Promise<boolean> {
-  for await (const { config, num_pending: pending, num_ack_pending: unacknowledged } of manager.consumers.list(streamName)) {
-    if (config.filter_subject?.startsWith(`scheduling.${service}.`) && pending + unacknowledged > maxBacklog) return false;
+  for await (const { config, num_pending: pending, num_ack_pending: unacknowledged } of manager.consumers.list(
+    streamName,
+  )) {
+    if (config.filter_subject?.startsWith(`scheduling.${service}.`) && pending + unacknowledged > maxBacklog)
+      return false;
   }
   return true;
 }

@@ -6,13 +6,20 @@ import type { MessagingSchema } from './schema.ts';
 /** Counting stops here: a full outbox must not make the scrape slow. */
 const maxCounted = 10_000;
 
-/** Counts published events, and measures those that are waiting. Returns the function that counts a published event by its subject. */
+/**
+ * Counts published events, and measures those that are waiting. Returns the function that counts a published event by
+ * its subject.
+ */
 export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (subject: string) => void {
   measureAtScrape(
     metrics,
     {
-      scheduling_outbox_unsent_events: { help: `Events committed but not yet published, across all replicas; capped at ${maxCounted}` },
-      scheduling_outbox_oldest_unsent_seconds: { help: 'Age of the oldest event committed but not yet published; 0 if there is none' },
+      scheduling_outbox_unsent_events: {
+        help: `Events committed but not yet published, across all replicas; capped at ${maxCounted}`,
+      },
+      scheduling_outbox_oldest_unsent_seconds: {
+        help: 'Age of the oldest event committed but not yet published; 0 if there is none',
+      },
       scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again (1 or 0)' },
     },
     async () => {
@@ -45,7 +52,15 @@ export interface OutboxState {
 /** Uses the index on unsent events. */
 export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxState> {
   return db
-    .selectFrom((from) => from.selectFrom('outbox').select('createdAt').where('sentAt', 'is', null).orderBy('id').limit(maxCounted).as('unsent'))
+    .selectFrom((from) =>
+      from
+        .selectFrom('outbox')
+        .select('createdAt')
+        .where('sentAt', 'is', null)
+        .orderBy('id')
+        .limit(maxCounted)
+        .as('unsent'),
+    )
     .select((select) => [
       select.fn.countAll<number>().as('events'),
       sql<number>`coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8`.as('seconds'),

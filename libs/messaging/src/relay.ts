@@ -57,8 +57,8 @@ const batchSize = 500;
 /** How many are published at once: the requests of the service have their turn before the next ones. */
 const publishSize = 100;
 /**
- * Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost wake-ups: of a process that is not
- * connected to NATS, or ended right after its commit.
+ * Commits wake the relay, in its own process directly and in others over NATS. Polling finds the events of lost
+ * wake-ups: of a process that is not connected to NATS, or ended right after its commit.
  */
 const defaultPollMs = 10_000;
 /** How often it polls while it is not active, or after a failure. */
@@ -68,17 +68,24 @@ const refillPollMs = 100;
 const rejectedMs = 2_000;
 /** A round costs about as much as the events that it publishes, so those of one moment share it. */
 const gatherMs = 100;
-/** Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have, does not trigger it. */
+/**
+ * Less than a poll, so that an idle relay compares on every poll; a commit without an event, as most consumers have,
+ * does not trigger it.
+ */
 const compareMs = 1_000;
-/** However far behind consumers are, at least one batch per second is published again: a service that is down for hours must not stall the refill. */
+/**
+ * However far behind consumers are, at least one batch per second is published again: a service that is down for hours
+ * must not stall the refill.
+ */
 const slowestRefillMs = 1_000;
 /** Any number that nothing else in the service's database uses as an advisory lock. */
 const relayLock = 7_236_001;
 
 /**
- * Publishes the outbox to JetStream at least once, in commit order as far as one relay can know it. Only one replica's relay is active at a
- * time; if it stops, another takes over within 2 s. Published events stay in the outbox for 7 days, and are published again if the stream
- * was recreated or lost its end: JetStream may lose what it acknowledged, Postgres is the source of truth. New events take priority during that.
+ * Publishes the outbox to JetStream at least once, in commit order as far as one relay can know it. Only one replica's
+ * relay is active at a time; if it stops, another takes over within 2 s. Published events stay in the outbox for 7
+ * days, and are published again if the stream was recreated or lost its end: JetStream may lose what it acknowledged,
+ * Postgres is the source of truth. New events take priority during that.
  */
 export function startRelay<Schema extends MessagingSchema>(options: RelayOptions<Schema>): AsyncDisposable {
   const { service, database, broker, logger, metrics, pollMs = defaultPollMs } = options;
@@ -155,10 +162,20 @@ async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Pr
 
 function selectUnsent(relay: Relay, limit: number): Promise<OutboxRow[]> {
   if (relay.rejectedUntilMs < performance.now()) relay.rejectedUpTo = beforeAllIds;
-  return relay.db.selectFrom('outbox').selectAll().where('sentAt', 'is', null).where('id', '>', relay.rejectedUpTo).orderBy('id').limit(limit).execute();
+  return relay.db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('sentAt', 'is', null)
+    .where('id', '>', relay.rejectedUpTo)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 }
 
-/** The next batch of events that the stream lost, no faster than consumers process them: a new event must not wait behind a million old ones. */
+/**
+ * The next batch of events that the stream lost, no faster than consumers process them: a new event must not wait
+ * behind a million old ones.
+ */
 async function refill(relay: Relay, stream: JetStream, limit: number): Promise<number> {
   if (!relay.refilling) return 0;
   const isOverdue = performance.now() - relay.refilledMs >= slowestRefillMs;
@@ -183,8 +200,16 @@ async function refill(relay: Relay, stream: JetStream, limit: number): Promise<n
   return rows.length;
 }
 
-/** Stores what a batch did together with its position. After a loss it is unknown which stream received the batch, so it is published again. */
-async function noteSent(relay: Relay, { manager }: JetStream, sent: SentEvent[], store: (position: Position) => Promise<void>): Promise<void> {
+/**
+ * Stores what a batch did together with its position. After a loss it is unknown which stream received the batch, so it
+ * is published again.
+ */
+async function noteSent(
+  relay: Relay,
+  { manager }: JetStream,
+  sent: SentEvent[],
+  store: (position: Position) => Promise<void>,
+): Promise<void> {
   // First: once the position moves on, an earlier loss can no longer be detected.
   const state = await detectLoss(relay.db, manager, relay.logger);
   relay.refilling = state.refilling;
@@ -202,10 +227,20 @@ interface PublishedBatch {
 }
 
 /** Stops when NATS answers nothing of a part: it is away. What it rejects does not keep back the others. */
-async function publishAll(relay: Relay, stream: JetStream, rows: OutboxRow[], { repeated }: { repeated: boolean }): Promise<PublishedBatch> {
+async function publishAll(
+  relay: Relay,
+  stream: JetStream,
+  rows: OutboxRow[],
+  { repeated }: { repeated: boolean },
+): Promise<PublishedBatch> {
   const all: PublishedBatch = { sent: [], rejected: [], failure: undefined };
   for (let start = 0; start < rows.length; start += publishSize) {
-    const { sent, rejected, failure } = await publishPart(relay, stream, rows.slice(start, start + publishSize), repeated);
+    const { sent, rejected, failure } = await publishPart(
+      relay,
+      stream,
+      rows.slice(start, start + publishSize),
+      repeated,
+    );
     all.sent.push(...sent);
     all.rejected.push(...rejected);
     all.failure ??= failure;
@@ -214,8 +249,16 @@ async function publishAll(relay: Relay, stream: JetStream, rows: OutboxRow[], { 
   return all;
 }
 
-async function publishPart({ service, logger, count }: Relay, { publisher }: JetStream, rows: OutboxRow[], repeated: boolean): Promise<PublishedBatch> {
-  const publications = await publishTraced(publisher, rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })));
+async function publishPart(
+  { service, logger, count }: Relay,
+  { publisher }: JetStream,
+  rows: OutboxRow[],
+  repeated: boolean,
+): Promise<PublishedBatch> {
+  const publications = await publishTraced(
+    publisher,
+    rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })),
+  );
   const part: PublishedBatch = { sent: [], rejected: [], failure: undefined };
   let rejection: Error | undefined;
   for (const [index, publication] of publications.entries()) {
@@ -230,6 +273,10 @@ async function publishPart({ service, logger, count }: Relay, { publisher }: Jet
       part.failure ??= publication.failure;
     }
   }
-  if (rejection !== undefined) logger.warn({ err: rejection, events: part.rejected.length, firstId: part.rejected[0] }, 'NATS rejects events, retrying them later');
+  if (rejection !== undefined)
+    logger.warn(
+      { err: rejection, events: part.rejected.length, firstId: part.rejected[0] },
+      'NATS rejects events, retrying them later',
+    );
   return part;
 }

@@ -40,7 +40,10 @@ export interface InboxTable {
   processedAt: Generated<Date>;
 }
 
-/** How often an event has failed that is tried again; not counted are deliveries that only waited for a dependency. A row of an event that was processed later is no longer used. */
+/**
+ * How often an event has failed that is tried again; not counted are deliveries that only waited for a dependency. A
+ * row of an event that was processed later is no longer used.
+ */
 export interface EventFailureTable {
   consumer: string;
   eventId: string;

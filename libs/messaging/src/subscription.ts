@@ -7,8 +7,9 @@ export interface EventContext {
 }
 
 /**
- * The effect of an event, in the transaction that also records the event as processed. It shares the transaction with those of other events, and runs again if that
- * is rolled back, so it only writes to the database. The call of a SQL function shares a statement, too, with those that follow it.
+ * The effect of an event, in the transaction that also records the event as processed. It shares the transaction with
+ * those of other events, and runs again if that is rolled back, so it only writes to the database. The call of a SQL
+ * function shares a statement, too, with those that follow it.
  */
 export type Effect<Schema> = ((tx: Transaction<Schema>) => Promise<void>) | EffectCall;
 
@@ -22,8 +23,9 @@ export interface EffectCall {
 export interface Subscription<Schema> {
   definition: EventDefinition<unknown>;
   /**
-   * Fetches what the effect needs, over the network if necessary, and returns the effect; undefined if there is none. Events arrive at least once and in any order: the
-   * inbox ensures that the effect happens once, and an effect must not overwrite newer data with an older version.
+   * Fetches what the effect needs, over the network if necessary, and returns the effect; undefined if there is none.
+   * Events arrive at least once and in any order: the inbox ensures that the effect happens once, and an effect must
+   * not overwrite newer data with an older version.
    */
   handle(data: unknown, context: EventContext): Promise<Effect<Schema> | undefined>;
 }

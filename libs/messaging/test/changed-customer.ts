@@ -2,5 +2,12 @@ import { CustomerChange, type CustomerChanged } from '@scheduling/contracts/even
 
 /** The data of some event. */
 export function changedCustomer(version: number, customerId = 'customer'): CustomerChanged {
-  return { crmId: 'crm', customerId, version, providerId: 'provider', change: CustomerChange.UPDATED, actor: 'service' };
+  return {
+    crmId: 'crm',
+    customerId,
+    version,
+    providerId: 'provider',
+    change: CustomerChange.UPDATED,
+    actor: 'service',
+  };
 }

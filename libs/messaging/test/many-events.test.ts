@@ -2,10 +2,25 @@ import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { appendEvent, type MessagingSchema, messagingMigrations, startCleanUp, startConsumers, startRelay, subscription } from '../src/index.ts';
+import {
+  appendEvent,
+  type MessagingSchema,
+  messagingMigrations,
+  startCleanUp,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
 import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-test');
@@ -30,7 +45,8 @@ describe('more events than one statement can process', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const broker = (user: 'customer' | 'calendar' | 'test' = 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
+  const broker = (user: 'customer' | 'calendar' | 'test' = 'test') =>
+    stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (version: number) =>
     database.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(version)));
@@ -53,7 +69,15 @@ describe('more events than one statement can process', () => {
       };
     };
     const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle)];
-    stack.use(startConsumers<MessagingSchema>({ service: 'calendar', database, broker: broker('calendar'), logger, subscriptions }));
+    stack.use(
+      startConsumers<MessagingSchema>({
+        service: 'calendar',
+        database,
+        broker: broker('calendar'),
+        logger,
+        subscriptions,
+      }),
+    );
     return versions;
   }
 
@@ -81,7 +105,11 @@ describe('more events than one statement can process', () => {
   it('are published again however long a consumer is down, and by the next relay when the first one stops', async () => {
     await loseStreamWith(many);
     const { subject } = events.customerChanged;
-    await stream.consumers.add('scheduling', { durable_name: 'away', filter_subject: subject, ack_policy: AckPolicy.Explicit });
+    await stream.consumers.add('scheduling', {
+      durable_name: 'away',
+      filter_subject: subject,
+      ack_policy: AckPolicy.Explicit,
+    });
     const first = startRelay({ service: 'customer', database, broker: broker('customer'), logger });
     await eventually(async () => expect(await published()).toBeGreaterThan(400));
     await first[Symbol.asyncDispose]();
@@ -118,8 +146,12 @@ async function refuseLargeStatements(db: Kysely<MessagingSchema>): Promise<void>
     END
     $$`.execute(db);
   for (const table of ['outbox', 'inbox']) {
-    await sql`CREATE TRIGGER of_update AFTER UPDATE ON ${sql.table(table)} REFERENCING NEW TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(db);
-    await sql`CREATE TRIGGER of_delete AFTER DELETE ON ${sql.table(table)} REFERENCING OLD TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(db);
+    await sql`CREATE TRIGGER of_update AFTER UPDATE ON ${sql.table(table)} REFERENCING NEW TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(
+      db,
+    );
+    await sql`CREATE TRIGGER of_delete AFTER DELETE ON ${sql.table(table)} REFERENCING OLD TABLE AS changed EXECUTE FUNCTION refuse_large_statement()`.execute(
+      db,
+    );
   }
 }
 

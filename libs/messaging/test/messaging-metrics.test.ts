@@ -2,9 +2,24 @@ import { DomainError } from '@scheduling/errors';
 import { type Broker, connectBroker, consumerName, events, streamName } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { createMetrics } from '@scheduling/runtime';
-import { createTestDatabase, eventually, longTimeout, startTestNats, sumSamples, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  startTestNats,
+  sumSamples,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import {
+  appendEvent,
+  type MessagingSchema,
+  messagingMigrations,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
 import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-metrics-test');
@@ -28,11 +43,15 @@ describe('the metrics of events', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const value = async (name: string, labels: Record<string, string> = {}): Promise<number | undefined> => sumSamples(await metrics.metrics(), name, labels);
+  const value = async (name: string, labels: Record<string, string> = {}): Promise<number | undefined> =>
+    sumSamples(await metrics.metrics(), name, labels);
   const append = (...versions: number[]) =>
-    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))));
+    database.transaction((tx) =>
+      appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))),
+    );
   const connect = (user: 'customer' | 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
-  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: connect('customer'), logger, metrics }));
+  const relay = () =>
+    stack.use(startRelay({ service: 'customer', database, broker: connect('customer'), logger, metrics }));
 
   function consume(handle: (version: number) => void | Promise<void> = () => undefined): AsyncDisposable {
     const subscriptions = [
@@ -41,14 +60,19 @@ describe('the metrics of events', () => {
         return async () => undefined;
       }),
     ];
-    return stack.use(startConsumers({ service: 'calendar', database, broker, logger, maxAttempts: 2, subscriptions, metrics }));
+    return stack.use(
+      startConsumers({ service: 'calendar', database, broker, logger, maxAttempts: 2, subscriptions, metrics }),
+    );
   }
 
   it('show how many events wait in the outbox, and for how long, until they are published', async () => {
     await nats.stop();
     relay();
     await append(1, 2);
-    await database.kysely.updateTable('outbox').set({ createdAt: new Date(Date.now() - 90_000) }).execute();
+    await database.kysely
+      .updateTable('outbox')
+      .set({ createdAt: new Date(Date.now() - 90_000) })
+      .execute();
     expect(await value('scheduling_outbox_unsent_events')).toBe(2);
     expect(await value('scheduling_outbox_oldest_unsent_seconds')).toBeGreaterThan(85);
     await eventually(async () => expect(await value('scheduling_nats_connected')).toBe(0));
@@ -73,9 +97,12 @@ describe('the metrics of events', () => {
   });
 
   it('omit a consumer that does not exist, and show the others', async () => {
-    const subscriptions = [events.customerChanged, events.providerChanged].map((definition) => subscription<MessagingSchema, unknown>(definition, async () => undefined));
+    const subscriptions = [events.customerChanged, events.providerChanged].map((definition) =>
+      subscription<MessagingSchema, unknown>(definition, async () => undefined),
+    );
     const consuming = startConsumers({ service: 'calendar', database, broker, logger, subscriptions, metrics });
-    const lags = async () => (await metrics.metrics()).match(/(?<=^scheduling_consumer_lag_events\{.*consumer=")[^"]+/gm);
+    const lags = async () =>
+      (await metrics.metrics()).match(/(?<=^scheduling_consumer_lag_events\{.*consumer=")[^"]+/gm);
     const other = consumerName('calendar', events.providerChanged);
     await eventually(async () => expect(await lags()).toEqual([consumer, other]));
     // Otherwise it would be created again.
@@ -98,12 +125,18 @@ describe('the metrics of events', () => {
     await append(1, 2);
     await eventually(async () => expect(await value('scheduling_dead_letters')).toBe(1));
     const outcomes = async () =>
-      Promise.all(['processed', 'waiting', 'failed', 'dead_letter'].map((outcome) => value('scheduling_events_consumed_total', { consumer, outcome })));
+      Promise.all(
+        ['processed', 'waiting', 'failed', 'dead_letter'].map((outcome) =>
+          value('scheduling_events_consumed_total', { consumer, outcome }),
+        ),
+      );
     await eventually(async () => expect(await outcomes()).toEqual([1, 1, 1, 1]));
     const { client, manager } = await connect('test').jetStream(AbortSignal.timeout(5_000));
     const first = (await manager.streams.getMessage('scheduling', { seq: 1 }))!;
     await client.publish(first.subject, first.data, { headers: first.header, msgID: 'again' });
-    await eventually(async () => expect(await value('scheduling_events_consumed_total', { consumer, outcome: 'repeated' })).toBe(1));
+    await eventually(async () =>
+      expect(await value('scheduling_events_consumed_total', { consumer, outcome: 'repeated' })).toBe(1),
+    );
   });
 
   it('are absent, not wrong, while NATS is down, and the others remain available', async () => {

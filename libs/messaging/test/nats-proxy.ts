@@ -11,7 +11,10 @@ interface ProxiedConnection {
   close: () => void;
 }
 
-/** A TCP proxy for the server at `url` whose `onRequest` decides what happens to each chunk that a client sends. Returns its own URL. */
+/**
+ * A TCP proxy for the server at `url` whose `onRequest` decides what happens to each chunk that a client sends. Returns
+ * its own URL.
+ */
 export async function startProxy(
   stack: AsyncDisposableStack,
   url: string,
@@ -23,12 +26,18 @@ export async function startProxy(
     const close = (): void => void client.destroy();
     const handleRequests = async (): Promise<void> => {
       for await (const request of readRequests(client)) {
-        await onRequest(String(request), { forward: (replacement) => server.write(replacement ?? request), answer: (response) => client.write(response), close });
+        await onRequest(String(request), {
+          forward: (replacement) => server.write(replacement ?? request),
+          answer: (response) => client.write(response),
+          close,
+        });
       }
     };
     server.pipe(client);
     server.on('error', () => client.destroy());
-    void handleRequests().finally(() => server.destroy()).catch(() => undefined);
+    void handleRequests()
+      .finally(() => server.destroy())
+      .catch(() => undefined);
   });
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');

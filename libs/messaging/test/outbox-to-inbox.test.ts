@@ -2,10 +2,24 @@ import { DomainError } from '@scheduling/errors';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { runWithContext } from '@scheduling/runtime';
-import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import {
+  appendEvent,
+  type MessagingSchema,
+  messagingMigrations,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
 import { startProxy } from './nats-proxy.ts';
 import { changedCustomer } from './changed-customer.ts';
 
@@ -22,15 +36,20 @@ describe('an event', () => {
     nats = stack.use(await startTestNats());
     databaseUrl = await createTestDatabase();
     await migrateDatabase({ url: databaseUrl, sets: [messagingMigrations], logger });
-    database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
+    database = stack.use(
+      createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+    );
   });
   afterEach(() => stack.disposeAsync());
 
   /** A connection with the permissions of a service, or of a test. */
-  const broker = (user: 'customer' | 'calendar' | 'test' = 'test', url = nats.url(user)) => stack.use(connectBroker({ url, name: user, logger }));
+  const broker = (user: 'customer' | 'calendar' | 'test' = 'test', url = nats.url(user)) =>
+    stack.use(connectBroker({ url, name: user, logger }));
   const relay = () => stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
   const append = (...versions: number[]) =>
-    database.transaction((tx) => appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))));
+    database.transaction((tx) =>
+      appendEvent(tx, events.customerChanged, ...versions.map((version) => changedCustomer(version))),
+    );
 
   const unsent = () => database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute();
   const deadLetters = () => database.kysely.selectFrom('deadLetter').selectAll().execute();
@@ -44,7 +63,12 @@ describe('an event', () => {
   }
 
   /** Consumes with the given handler, and collects the versions whose effect was committed. */
-  function consumer(handle: (version: number) => void, committed: number[] = [], url = nats.url('calendar'), fetchMs = 1_000): AsyncDisposable {
+  function consumer(
+    handle: (version: number) => void,
+    committed: number[] = [],
+    url = nats.url('calendar'),
+    fetchMs = 1_000,
+  ): AsyncDisposable {
     return stack.use(
       startConsumers<MessagingSchema>({
         service: 'calendar',
@@ -96,7 +120,9 @@ describe('an event', () => {
   it('does not wait behind one that NATS rejects', async () => {
     const versions = Array.from({ length: 60 }, (_, index) => index);
     await append(...versions);
-    await sql`UPDATE outbox SET payload = decode(repeat('00', 2000000), 'hex') WHERE id = (SELECT id FROM outbox ORDER BY id LIMIT 1)`.execute(database.kysely);
+    await sql`UPDATE outbox SET payload = decode(repeat('00', 2000000), 'hex') WHERE id = (SELECT id FROM outbox ORDER BY id LIMIT 1)`.execute(
+      database.kysely,
+    );
     relay();
     const committed = consume();
     await eventually(() => expect(committed.toSorted((a, b) => a - b)).toEqual(versions.slice(1)));
@@ -230,7 +256,8 @@ describe('an event', () => {
     await eventually(async () => expect((await consumer()).num_waiting).toBe(1));
     const { created } = await consumer();
     // From here on, the next request for the consumer's state is the check after an empty fetch.
-    whenChecked = () => client.publish(events.customerChanged.subject, events.customerChanged.encode(changedCustomer(1)));
+    whenChecked = () =>
+      client.publish(events.customerChanged.subject, events.customerChanged.encode(changedCustomer(1)));
     await eventually(() => expect(committed).toEqual([1]));
     expect((await consumer()).created).toBe(created);
   });
@@ -256,7 +283,9 @@ describe('an event', () => {
     const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
     const consumer = () => manager.consumers.info('scheduling', 'calendar-customer-customer-changed');
     isSilent = true;
-    await eventually(async () => expect(await consumer()).toMatchObject({ num_waiting: 0, ack_floor: { stream_seq: 1 } }));
+    await eventually(async () =>
+      expect(await consumer()).toMatchObject({ num_waiting: 0, ack_floor: { stream_seq: 1 } }),
+    );
     await append(2);
     await eventually(() => expect(committed).toEqual([1, 2]));
     expect(handled).toEqual([1, 2]);
@@ -303,7 +332,9 @@ describe('an event', () => {
   describe('when a process stops', () => {
     const isFetching = async () => {
       const { manager } = await broker().jetStream(AbortSignal.timeout(5_000));
-      await eventually(async () => expect((await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_waiting).toBe(1));
+      await eventually(async () =>
+        expect((await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_waiting).toBe(1),
+      );
       return manager;
     };
     const elapsedMs = async (work: () => Promise<unknown>): Promise<number> => {
@@ -328,15 +359,25 @@ describe('an event', () => {
       const sent = Promise.withResolvers<void>();
       const publisher = await broker().jetStream(AbortSignal.timeout(5_000));
       whenUnsubscribed = async () => {
-        for (const version of [1, 2, 3]) await publisher.client.publish(events.customerChanged.subject, events.customerChanged.encode(changedCustomer(version)));
-        await eventually(async () => expect((await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_ack_pending).toBe(3));
+        for (const version of [1, 2, 3])
+          await publisher.client.publish(
+            events.customerChanged.subject,
+            events.customerChanged.encode(changedCustomer(version)),
+          );
+        await eventually(async () =>
+          expect(
+            (await manager.consumers.info('scheduling', 'calendar-customer-customer-changed')).num_ack_pending,
+          ).toBe(3),
+        );
         sent.resolve();
       };
       await Promise.all([stopping[Symbol.asyncDispose](), sent.promise]);
       expect(committed).toEqual([]);
       const others = consume();
       // NATS itself would deliver them again after 15 s.
-      expect(await elapsedMs(() => eventually(() => expect(others.toSorted((a, b) => a - b)).toEqual([1, 2, 3])))).toBeLessThan(8_000);
+      expect(
+        await elapsedMs(() => eventually(() => expect(others.toSorted((a, b) => a - b)).toEqual([1, 2, 3]))),
+      ).toBeLessThan(8_000);
     });
 
     it.each(['does not answer', 'is away'])('does not delay it while NATS %s', async (state) => {
@@ -370,7 +411,9 @@ describe('an event', () => {
 
   it('is published at once even if another process than the one with the active relay committed it', async () => {
     await activeRelay(anHour);
-    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
+    const other = stack.use(
+      createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+    );
     const connection = broker('customer');
     stack.use(startRelay({ service: 'customer', database: other, broker: connection, logger, pollMs: anHour }));
     await connection.jetStream(AbortSignal.timeout(5_000));
@@ -380,7 +423,12 @@ describe('an event', () => {
 
   describe('that no commit announced is published', () => {
     async function appendSilently(): Promise<void> {
-      await using other = createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout });
+      await using other = createDatabase<MessagingSchema>({
+        url: databaseUrl,
+        applicationName: 'test',
+        logger,
+        ...longTimeout,
+      });
       await other.transaction((tx) => appendEvent(tx, events.customerChanged, changedCustomer(2)));
     }
 
@@ -401,7 +449,9 @@ describe('an event', () => {
     it('when the relay has lost the connection that makes it the active one', async () => {
       await activeRelay(anHour);
       await appendSilently();
-      await sql`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`.execute(database.kysely);
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`.execute(
+        database.kysely,
+      );
       await eventually(async () => expect(await unsent()).toEqual([]));
     });
   });
@@ -412,7 +462,9 @@ describe('an event', () => {
     const committed = consume();
     await append(1);
     await eventually(() => expect(committed).toEqual([1]));
-    const other = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
+    const other = stack.use(
+      createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+    );
     stack.use(startRelay({ ...options, database: other, broker: broker('customer') }));
     // It has tried to become the active one, in vain.
     await eventually(() => expect(other.pool.idleCount).toBe(1));

@@ -1,7 +1,14 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
 import { connectBroker, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
-import { createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startRelay } from '../src/index.ts';
@@ -35,14 +42,20 @@ describe('the relay', () => {
   }
 
   const append = (count: number) =>
-    database.transaction((tx) => appendEvent(tx, customerChanged, ...Array.from({ length: count }, (_, version) => changedCustomer(version))));
+    database.transaction((tx) =>
+      appendEvent(tx, customerChanged, ...Array.from({ length: count }, (_, version) => changedCustomer(version))),
+    );
   const outbox = () => database.kysely.selectFrom('outbox').selectAll().orderBy('id').execute();
   const unsent = async () => (await outbox()).filter(({ sentAt }) => sentAt === null);
 
   /** The ids of the events in the stream, in their order. */
   async function published(): Promise<string[]> {
     const { state } = await manager.streams.info('scheduling');
-    const messages = await Promise.all(Array.from({ length: state.messages }, (_, index) => manager.streams.getMessage('scheduling', { seq: index + 1 })));
+    const messages = await Promise.all(
+      Array.from({ length: state.messages }, (_, index) =>
+        manager.streams.getMessage('scheduling', { seq: index + 1 }),
+      ),
+    );
     return messages.map((message) => message!.header.get('ce-id'));
   }
 
@@ -52,27 +65,32 @@ describe('the relay', () => {
     await eventually(async () => expect(await unsent()).toEqual([]));
     const ids = (await outbox()).map(({ id }) => id);
     expect(await published()).toEqual(ids);
-    expect(await database.kysely.selectFrom('outboxPosition').selectAll().execute()).toMatchObject([{ sequence: 700, eventId: ids.at(-1) }]);
+    expect(await database.kysely.selectFrom('outboxPosition').selectAll().execute()).toMatchObject([
+      { sequence: 700, eventId: ids.at(-1) },
+    ]);
   });
 
   it.each<[string, (request: string) => string | undefined]>([
     ['does not reach NATS', () => undefined],
     ['is stored, but whose acknowledgement is lost,', (request) => request.replace(/_INBOX\S+/, 'nobody')],
-  ])('publishes an event that %s again until it is acknowledged, and marks only the others until then', async (_, lose) => {
-    await append(100);
-    const ids = (await outbox()).map(({ id }) => id);
-    let losing = true;
-    const url = await startProxy(stack, nats.url('customer'), async (request, { forward }) => {
-      if (!losing || !isEvent(request) || !request.includes(ids[50]!)) return forward();
-      const replacement = lose(request);
-      if (replacement !== undefined) forward(replacement);
-    });
-    relay(url);
-    await eventually(async () => expect(await unsent()).toMatchObject([{ id: ids[50] }]));
-    losing = false;
-    await eventually(async () => expect(await unsent()).toEqual([]));
-    expect((await published()).toSorted()).toEqual(ids);
-  });
+  ])(
+    'publishes an event that %s again until it is acknowledged, and marks only the others until then',
+    async (_, lose) => {
+      await append(100);
+      const ids = (await outbox()).map(({ id }) => id);
+      let losing = true;
+      const url = await startProxy(stack, nats.url('customer'), async (request, { forward }) => {
+        if (!losing || !isEvent(request) || !request.includes(ids[50]!)) return forward();
+        const replacement = lose(request);
+        if (replacement !== undefined) forward(replacement);
+      });
+      relay(url);
+      await eventually(async () => expect(await unsent()).toMatchObject([{ id: ids[50] }]));
+      losing = false;
+      await eventually(async () => expect(await unsent()).toEqual([]));
+      expect((await published()).toSorted()).toEqual(ids);
+    },
+  );
 
   it('continues after the last event that NATS received when it loses the connection in the middle of a part', async () => {
     await append(100);
@@ -131,6 +149,10 @@ describe('the relay', () => {
     await manager.streams.add({ ...streamSettings, max_msg_size: 10_000 });
     await eventually(async () => expect(await unsent()).toMatchObject([{ id: rejected }]));
     await eventually(async () => expect(await published()).toEqual(others));
-    await eventually(async () => expect(await database.kysely.selectFrom('outboxPosition').selectAll().execute()).toMatchObject([{ refillAfter: null }]));
+    await eventually(async () =>
+      expect(await database.kysely.selectFrom('outboxPosition').selectAll().execute()).toMatchObject([
+        { refillAfter: null },
+      ]),
+    );
   });
 });

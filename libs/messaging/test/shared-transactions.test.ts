@@ -2,12 +2,28 @@ import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, eventHeaders, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { currentContext, runWithContext } from '@scheduling/runtime';
-import { countDeadlocks, createTestDatabase, eventually, longTimeout, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  countDeadlocks,
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { sql, type Transaction } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createInbox } from '../src/inbox.ts';
-import { appendEvent, type Effect, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import {
+  appendEvent,
+  type Effect,
+  type MessagingSchema,
+  messagingMigrations,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
 import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-test');
@@ -21,8 +37,12 @@ beforeEach(async () => {
   stack = new AsyncDisposableStack();
   databaseUrl = await createTestDatabase();
   await migrateDatabase({ url: databaseUrl, sets: [messagingMigrations], logger });
-  database = stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }));
-  await sql`CREATE TABLE effect (version integer, request_id text, transaction xid8 DEFAULT pg_current_xact_id())`.execute(database.kysely);
+  database = stack.use(
+    createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout }),
+  );
+  await sql`CREATE TABLE effect (version integer, request_id text, transaction xid8 DEFAULT pg_current_xact_id())`.execute(
+    database.kysely,
+  );
 });
 afterEach(() => stack.disposeAsync());
 
@@ -35,7 +55,8 @@ interface EffectRow {
 const effects = async () => (await sql<EffectRow>`SELECT * FROM effect ORDER BY version`.execute(database.kysely)).rows;
 const versions = async () => (await effects()).map(({ version }) => version);
 const inboxed = () => database.kysely.selectFrom('inbox').select('eventId').execute();
-const lock = (db: Transaction<MessagingSchema>, key: number) => sql`SELECT pg_advisory_xact_lock(${key}::bigint)`.execute(db);
+const lock = (db: Transaction<MessagingSchema>, key: number) =>
+  sql`SELECT pg_advisory_xact_lock(${key}::bigint)`.execute(db);
 
 async function store(tx: Transaction<MessagingSchema>, version: number): Promise<void> {
   await sql`INSERT INTO effect (version, request_id) VALUES (${version}, ${currentContext()?.requestId})`.execute(tx);
@@ -65,7 +86,8 @@ describe('events whose effects are ready together', () => {
     nats = stack.use(await startTestNats());
   });
 
-  const broker = (user: 'customer' | 'calendar' | 'test') => stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
+  const broker = (user: 'customer' | 'calendar' | 'test') =>
+    stack.use(connectBroker({ url: nats.url(user), name: user, logger }));
   const append = async (...numbers: number[]): Promise<void> => {
     for (const version of numbers) {
       await runWithContext({ requestId: `request ${version}` }, () =>
@@ -79,10 +101,13 @@ describe('events whose effects are ready together', () => {
   };
 
   /**
-   * Consumes with these effects. The handlers wait for each other, so that the first effects are ready at the same time. Returns the versions that they
-   * handle, again if an event is delivered again.
+   * Consumes with these effects. The handlers wait for each other, so that the first effects are ready at the same
+   * time. Returns the versions that they handle, again if an event is delivered again.
    */
-  function consume(count: number, effect: (tx: Transaction<MessagingSchema>, version: number) => Promise<void>): number[] {
+  function consume(
+    count: number,
+    effect: (tx: Transaction<MessagingSchema>, version: number) => Promise<void>,
+  ): number[] {
     const handled: number[] = [];
     const all = Promise.withResolvers<void>();
     const handle = async ({ version }: CustomerChanged): Promise<Effect<MessagingSchema>> => {
@@ -93,7 +118,15 @@ describe('events whose effects are ready together', () => {
     };
     const subscriptions = [subscription<MessagingSchema, CustomerChanged>(events.customerChanged, handle)];
     stack.use(startRelay({ service: 'customer', database, broker: broker('customer'), logger }));
-    stack.use(startConsumers<MessagingSchema>({ service: 'calendar', database, broker: broker('calendar'), logger, subscriptions }));
+    stack.use(
+      startConsumers<MessagingSchema>({
+        service: 'calendar',
+        database,
+        broker: broker('calendar'),
+        logger,
+        subscriptions,
+      }),
+    );
     return handled;
   }
 
@@ -152,12 +185,25 @@ describe('events whose effects are ready together', () => {
     const { subject, type, encode } = events.customerChanged;
     const publish = (id: string, version: number) =>
       client.publish(subject, encode(changedCustomer(version)), {
-        headers: eventHeaders({ id, service: 'customer', type, time: new Date(), requestId: 'request', repeated: true }),
+        headers: eventHeaders({
+          id,
+          service: 'customer',
+          type,
+          time: new Date(),
+          requestId: 'request',
+          repeated: true,
+        }),
       });
     const known = randomUUID();
     await database.kysely.insertInto('inbox').values({ consumer: consumerName, eventId: known }).execute();
     const twice = randomUUID();
-    for (const [id, version] of [[twice, 1], [randomUUID().toUpperCase(), 2], [twice, 1], [known, 3]] as const) await publish(id, version);
+    for (const [id, version] of [
+      [twice, 1],
+      [randomUUID().toUpperCase(), 2],
+      [twice, 1],
+      [known, 3],
+    ] as const)
+      await publish(id, version);
     consume(3, store);
     await eventually(async () => expect(await versions()).toEqual([1, 2]));
     await eventually(async () => expect(await inDelivery()).toBe(0));
@@ -181,8 +227,15 @@ describe('effects that are calls of a SQL function', () => {
       const request = { crmId, version };
       return { name: 'make', request };
     };
-    const other: Effect<MessagingSchema> = async (tx) => void (await sql`INSERT INTO made (version) VALUES (3)`.execute(tx));
-    const made = async () => (await sql<{ version: number; statement: string }>`SELECT version, statement::text FROM made ORDER BY place`.execute(database.kysely)).rows;
+    const other: Effect<MessagingSchema> = async (tx) =>
+      void (await sql`INSERT INTO made (version) VALUES (3)`.execute(tx));
+    const made = async () =>
+      (
+        await sql<{
+          version: number;
+          statement: string;
+        }>`SELECT version, statement::text FROM made ORDER BY place`.execute(database.kysely)
+      ).rows;
 
     await Promise.all([call(1), call(2), other, call(4), call(5)].map((effect) => inbox.apply(randomUUID(), effect)));
     const rows = await made();
@@ -191,18 +244,29 @@ describe('effects that are calls of a SQL function', () => {
     expect([second, fifth]).toEqual([first, fourth]);
     expect(new Set([first, third, fourth]).size).toBe(3);
 
-    const outcomes = await Promise.allSettled([call(6), call(7, 'broken'), call(8)].map((effect) => inbox.apply(randomUUID(), effect)));
+    const outcomes = await Promise.allSettled(
+      [call(6), call(7, 'broken'), call(8)].map((effect) => inbox.apply(randomUUID(), effect)),
+    );
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(new Set((await made()).slice(5).map(({ version }) => version))).toEqual(new Set([6, 8]));
   });
 });
 
 describe('effects of two processes', () => {
-  const openInbox = () => createInbox(stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })), 'consumer');
+  const openInbox = () =>
+    createInbox(
+      stack.use(createDatabase<MessagingSchema>({ url: databaseUrl, applicationName: 'test', logger, ...longTimeout })),
+      'consumer',
+    );
 
   it('that take the same locks in another order do not deadlock', async () => {
     const holding = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-    const applied = ([[1, 2], [2, 1]] as const).flatMap((keys, process) => {
+    const applied = (
+      [
+        [1, 2],
+        [2, 1],
+      ] as const
+    ).flatMap((keys, process) => {
       const inbox = openInbox();
       return keys.map((key, index) => {
         const eventId = randomUUID();
@@ -224,7 +288,9 @@ describe('effects of two processes', () => {
     const ids = Array.from({ length: 30 }, (): string => randomUUID());
     const orders = [ids, ids.toReversed()].map((order) => ({ order, inbox: openInbox() }));
     const effectOf = (id: string) => (tx: Transaction<MessagingSchema>) => store(tx, ids.indexOf(id));
-    await Promise.all(orders.flatMap(({ order, inbox }) => order.map((id) => eventually(() => inbox.apply(id, effectOf(id))))));
+    await Promise.all(
+      orders.flatMap(({ order, inbox }) => order.map((id) => eventually(() => inbox.apply(id, effectOf(id))))),
+    );
     expect(await versions()).toEqual([...ids.keys()]);
   });
 });

@@ -1,11 +1,28 @@
 import { connectBroker, events } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import { currentTraceparent, inSpan, startTracing, type TracingSettings } from '@scheduling/runtime';
-import { type CollectedSpan, createTestDatabase, eventually, longTimeout, type SpanCollector, startSpanCollector, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
+import {
+  type CollectedSpan,
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  type SpanCollector,
+  startSpanCollector,
+  startTestNats,
+  testLogger,
+  type TestNats,
+} from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { appendEvent, type MessagingSchema, messagingMigrations, startConsumers, startRelay, subscription } from '../src/index.ts';
+import {
+  appendEvent,
+  type MessagingSchema,
+  messagingMigrations,
+  startConsumers,
+  startRelay,
+  subscription,
+} from '../src/index.ts';
 import { changedCustomer } from './changed-customer.ts';
 
 const logger = testLogger('messaging-tracing-test');
@@ -29,11 +46,23 @@ describe('the trace of an event', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const trace = ({ sampler, ratio } = all) => startTracing({ service: 'test', settings: { endpoint: collector.endpoint, sampler, ratio }, logger });
-  const newTraceparent = (flags = '01'): string => `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-${flags}`;
+  const trace = ({ sampler, ratio } = all) =>
+    startTracing({ service: 'test', settings: { endpoint: collector.endpoint, sampler, ratio }, logger });
+  const newTraceparent = (flags = '01'): string =>
+    `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-${flags}`;
   const append = (parent?: string) =>
-    inSpan('request', { kind: 'SERVER', parent }, () => database.transaction((tx) => appendEvent(tx, customerChanged, changedCustomer(1))));
-  const relay = () => stack.use(startRelay({ service: 'customer', database, broker: stack.use(connectBroker({ url: nats.url('customer'), name: 'customer', logger })), logger }));
+    inSpan('request', { kind: 'SERVER', parent }, () =>
+      database.transaction((tx) => appendEvent(tx, customerChanged, changedCustomer(1))),
+    );
+  const relay = () =>
+    stack.use(
+      startRelay({
+        service: 'customer',
+        database,
+        broker: stack.use(connectBroker({ url: nats.url('customer'), name: 'customer', logger })),
+        logger,
+      }),
+    );
 
   /** Consumes events until the given number has taken effect, with what the handler has as its traceparent. */
   async function consume(count: number): Promise<(string | undefined)[]> {
@@ -47,7 +76,14 @@ describe('the trace of an event', () => {
       };
     });
     const broker = stack.use(connectBroker({ url: nats.url('calendar'), name: 'calendar', logger }));
-    await using _consumers = startConsumers<MessagingSchema>({ service: 'calendar', database, broker, logger, fetchMs: 1_000, subscriptions: [effects] });
+    await using _consumers = startConsumers<MessagingSchema>({
+      service: 'calendar',
+      database,
+      broker,
+      logger,
+      fetchMs: 1_000,
+      subscriptions: [effects],
+    });
     await eventually(() => expect(committed).toBe(count));
     return handled;
   }
@@ -132,7 +168,9 @@ describe('the trace of an event', () => {
       await append(traceparent);
     }
     relay();
-    await eventually(async () => expect(await database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute()).toEqual([]));
+    await eventually(async () =>
+      expect(await database.kysely.selectFrom('outbox').where('sentAt', 'is', null).selectAll().execute()).toEqual([]),
+    );
     {
       await using _tracing = await trace();
       await consume(1);

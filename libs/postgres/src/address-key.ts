@@ -8,7 +8,9 @@ export const addressMigrations: MigrationSet = {
   migrations: { '2026-12-10-address-key': sqlFile(new URL('address-key.sql', import.meta.url)) },
 };
 
-/** Whether a column has this e-mail address, in any of its forms. An index that helps has `address_key` of the column. */
+/**
+ * Whether a column has this e-mail address, in any of its forms. An index that helps has `address_key` of the column.
+ */
 export function isAddress(column: RawBuilder<unknown>, address: string): RawBuilder<boolean> {
   return sql<boolean>`address_key(${column}) = address_key(${address})`;
 }

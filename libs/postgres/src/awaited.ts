@@ -13,7 +13,10 @@ export function notAwaited({ signal }: Caller): DomainError {
   return new DomainError('database.unavailable', { text: 'The caller no longer waits.', cause: signal?.reason });
 }
 
-/** Throws if the caller of the current request no longer waits: it may repeat the request, and believe what that is told. */
+/**
+ * Throws if the caller of the current request no longer waits: it may repeat the request, and believe what that is
+ * told.
+ */
 export function requireAwaited(): void {
   const caller = currentContext() ?? {};
   if (!isAwaited(caller)) throw notAwaited(caller);

@@ -1,9 +1,14 @@
 import { type ClientBase, DatabaseError } from 'pg';
 
-/** What the clock of the database is ahead of `performance.now()`, by connection: another server may have another time. */
+/**
+ * What the clock of the database is ahead of `performance.now()`, by connection: another server may have another time.
+ */
 const offsets = new WeakMap<object, number>();
 
-/** A deadline may come too late by the time that the reading took. If it took longer, the clock is read again, and the quickest of a few readings counts. In milliseconds. */
+/**
+ * A deadline may come too late by the time that the reading took. If it took longer, the clock is read again, and the
+ * quickest of a few readings counts. In milliseconds.
+ */
 const quickReadingMs = 50;
 const maxReadings = 3;
 
@@ -34,7 +39,8 @@ export function onClockOf(client: object, atMs: number): string {
 const tooLate = 'scheduling.too_late';
 
 /**
- * SQL that rejects the statement after a moment. Its caller has given up, and may have been told since then that somebody else has the place.
+ * SQL that rejects the statement after a moment. Its caller has given up, and may have been told since then that
+ * somebody else has the place.
  *
  * @param parameter with {@link onClockOf}
  */

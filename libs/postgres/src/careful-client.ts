@@ -8,9 +8,10 @@ interface Attempt {
 }
 
 /**
- * The clients of one pool. After a connection could not be established, only one is tried at a time, and twice as many after each that succeeds; those that wait
- * for the last one fail with it. A server that has hung finds all the connections that were asked for meanwhile, and handles each of them although nobody waits for it any
- * more. If all who have given up tried again at once, it might be busy with that for ever.
+ * The clients of one pool. After a connection could not be established, only one is tried at a time, and twice as many
+ * after each that succeeds; those that wait for the last one fail with it. A server that has hung finds all the
+ * connections that were asked for meanwhile, and handles each of them although nobody waits for it any more. If all who
+ * have given up tried again at once, it might be busy with that for ever.
  *
  * @param most at the same time
  */

@@ -1,8 +1,9 @@
 import type { Client } from 'pg';
 
 /**
- * Makes a connection end if a statement got no answer within its `query_timeout`: the machine at the other end may be gone without a word, which the operating
- * system would notice after a quarter of an hour. pg rejects the statement by itself, but would go on using the connection.
+ * Makes a connection end if a statement got no answer within its `query_timeout`: the machine at the other end may be
+ * gone without a word, which the operating system would notice after a quarter of an hour. pg rejects the statement by
+ * itself, but would go on using the connection.
  */
 export function closeWhenSilent(client: Client): void {
   const query = client.query.bind(client) as (...parameters: unknown[]) => unknown;

@@ -21,7 +21,10 @@ export interface DatabaseOptions {
   maxConnections?: number;
   /** How long a caller waits for a connection, in milliseconds; 1,500 by default. */
   timeoutMs?: number;
-  /** The migrations that the code needs: no connection is used before they have run, and a newer one that breaks this code ends the process. */
+  /**
+   * The migrations that the code needs: no connection is used before they have run, and a newer one that breaks this
+   * code ends the process.
+   */
   migrations?: readonly MigrationSet[];
   /** Where the connections, and the time spent waiting for them, are measured. */
   metrics?: Metrics;
@@ -32,13 +35,17 @@ export const maxConnections = 10;
 
 /** One service's own database. */
 export interface Database<Schema> extends AsyncDisposable {
-  /** For reads, and for writes in a single statement. Tables and columns are in camelCase, except in the text of raw SQL. */
+  /**
+   * For reads, and for writes in a single statement. Tables and columns are in camelCase, except in the text of raw
+   * SQL.
+   */
   kysely: Kysely<Schema>;
   /** For uses that need a dedicated session, such as an advisory lock. */
   pool: Pool;
   /**
-   * Runs the work in one READ COMMITTED transaction, and notifies the commit listeners. The work must not make network calls. If the caller of the current
-   * request no longer waits at the end of it, the transaction is rolled back, and this rejects with `database.unavailable`.
+   * Runs the work in one READ COMMITTED transaction, and notifies the commit listeners. The work must not make network
+   * calls. If the caller of the current request no longer waits at the end of it, the transaction is rolled back, and
+   * this rejects with `database.unavailable`.
    */
   transaction<Result>(work: (tx: Transaction<Schema>) => Promise<Result>): Promise<Result>;
   /** Notifies the commit listeners of a write outside {@link transaction}. */
@@ -56,7 +63,10 @@ const statementMs = 5_000;
 /** After how long without traffic either side asks whether the other is still there. */
 const keepAliveMs = 10_000;
 
-/** int8 (counts, sequence numbers) is returned as a number; a value that a number cannot represent is an error, never rounded. */
+/**
+ * int8 (counts, sequence numbers) is returned as a number; a value that a number cannot represent is an error, never
+ * rounded.
+ */
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} does not fit a number`);
@@ -116,7 +126,14 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   };
 }
 
-function openPool({ url, applicationName, maxConnections: max = maxConnections, timeoutMs = 1_500, migrations, logger }: DatabaseOptions): Pool {
+function openPool({
+  url,
+  applicationName,
+  maxConnections: max = maxConnections,
+  timeoutMs = 1_500,
+  migrations,
+  logger,
+}: DatabaseOptions): Pool {
   const gate = migrations && createSchemaGate(migrations, logger);
   const admit = async (client: ClientBase): Promise<void> => {
     client.on('error', () => undefined);
@@ -139,7 +156,8 @@ function openPool({ url, applicationName, maxConnections: max = maxConnections, 
     statement_timeout: statementMs,
     query_timeout: statementMs + 1_500,
     idle_in_transaction_session_timeout: 10_000,
-    // The pool waits for it, which its type does not say. With its `verify`, it would never get back a connection whose caller has given up meanwhile.
+    // The pool waits for it, which its type does not say. With its `verify`, it would never get back a connection whose
+    // caller has given up meanwhile.
     onConnect: admit,
   };
   const pool = new Pool(config);
@@ -150,7 +168,10 @@ function openPool({ url, applicationName, maxConnections: max = maxConnections, 
 
 const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();
 
-/** Calls back once the {@link Database.transaction} has committed, and never if it is rolled back; immediately for a statement outside a transaction. */
+/**
+ * Calls back once the {@link Database.transaction} has committed, and never if it is rolled back; immediately for a
+ * statement outside a transaction.
+ */
 export function afterCommit<Schema>(db: Kysely<Schema>, callback: () => void): void {
   const callbacks = afterCommitCallbacks.get(db);
   if (callbacks) callbacks.push(callback);

@@ -4,7 +4,10 @@ import { isTooLate } from './call-deadline.ts';
 import { isUnanswered } from './close-when-silent.ts';
 
 const uniqueViolation = '23505';
-/** A text with a NUL character, as a value and within JSON: no validation rule of ours accepts one, but a caller may have forgotten to validate. */
+/**
+ * A text with a NUL character, as a value and within JSON: no validation rule of ours accepts one, but a caller may
+ * have forgotten to validate.
+ */
 const unstorableCharacters = new Set(['22021', '22P05']);
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
@@ -26,7 +29,15 @@ const transientStates = new Set([
   '58030', // io_error
 ]);
 
-const networkErrors = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+const networkErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
 
 /** Whether a write failed because of the unique index or constraint with this name. */
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
@@ -34,8 +45,8 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * A database that is unavailable, restarting or overloaded, has no room left on its disk, or refuses the login, becomes `database.unavailable`, a text that no
- * database can store `text.invalid`; every other error is returned unchanged.
+ * A database that is unavailable, restarting or overloaded, has no room left on its disk, or refuses the login, becomes
+ * `database.unavailable`, a text that no database can store `text.invalid`; every other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {
@@ -45,9 +56,15 @@ export function translatePostgresError(error: unknown): unknown {
 }
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof DatabaseError) return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
+  if (error instanceof DatabaseError)
+    return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
   // pg sets no code on these either.
-  return isUnanswered(error) || /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(error.message);
+  return (
+    isUnanswered(error) ||
+    /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
+      error.message,
+    )
+  );
 }

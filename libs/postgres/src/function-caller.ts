@@ -11,7 +11,9 @@ import { functionStatement, inStatementSpan, type Traced } from './statement-spa
 export interface FunctionCall {
   name: string;
   request: { crmId: string };
-  /** What the function locks first. Transactions that share locks take them in this order, so that they do not deadlock. */
+  /**
+   * What the function locks first. Transactions that share locks take them in this order, so that they do not deadlock.
+   */
   locks: string;
 }
 
@@ -20,7 +22,10 @@ export type FunctionCaller = (call: FunctionCall) => Promise<unknown>;
 
 /** The most calls in one transaction. */
 const maxBatch = 64;
-/** The most characters that their requests have together: a large one is made alone, or with few others, so that small ones do not wait for its work. */
+/**
+ * The most characters that their requests have together: a large one is made alone, or with few others, so that small
+ * ones do not wait for its work.
+ */
 const maxBatchCharacters = 100_000;
 /** A call that has to wait longer for a lock, in milliseconds, waits apart from the others. */
 const shortLockTimeoutMs = 100;
@@ -55,10 +60,11 @@ interface Lanes {
 }
 
 /**
- * Makes calls of one function and CRM that wait at the same moment in one statement, which is one round trip and one commit; one statement at a time,
- * because more would each contain fewer calls. No call waits for others to come. If the database rejects the statement, none of its calls has had an
- * effect, and they are made one by one, while others go on. A call whose caller has given up is not made, and has no effect if the database comes to it, or
- * gets through with it, only then: an answer of the kind that the place is taken is final, because no earlier call takes it later.
+ * Makes calls of one function and CRM that wait at the same moment in one statement, which is one round trip and one
+ * commit; one statement at a time, because more would each contain fewer calls. No call waits for others to come. If
+ * the database rejects the statement, none of its calls has had an effect, and they are made one by one, while others
+ * go on. A call whose caller has given up is not made, and has no effect if the database comes to it, or gets through
+ * with it, only then: an answer of the kind that the place is taken is final, because no earlier call takes it later.
  *
  * @param namespace the name of the database
  */
@@ -85,7 +91,9 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
     }
   }
 
-  /** None of the calls in the rejected statement has had an effect, unless the connection was lost: then nobody knows. */
+  /**
+   * None of the calls in the rejected statement has had an effect, unless the connection was lost: then nobody knows.
+   */
   function makeAgain(call: Waiting, error: unknown, wasShared: boolean): void {
     const { alone, apart } = lanesOf(call.request);
     if (!(error instanceof DatabaseError)) call.reject(error);
@@ -112,7 +120,10 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
     });
   }
 
-  return (call) => (isRecorded() ? inStatementSpan(functionStatement(namespace, call.name), (span) => makeCall(call, span)) : makeCall(call));
+  return (call) =>
+    isRecorded()
+      ? inStatementSpan(functionStatement(namespace, call.name), (span) => makeCall(call, span))
+      : makeCall(call);
 }
 
 function isStillAwaited(call: Waiting): boolean {
@@ -124,7 +135,9 @@ function isStillAwaited(call: Waiting): boolean {
 /** Removes the calls that have waited longest, at least one. */
 function takeBatch(waiting: Waiting[]): Waiting[] {
   let characters = 0;
-  const end = waiting.findIndex(({ json }, index) => index === maxBatch || ((characters += json.length) > maxBatchCharacters && index > 0));
+  const end = waiting.findIndex(
+    ({ json }, index) => index === maxBatch || ((characters += json.length) > maxBatchCharacters && index > 0),
+  );
   return waiting.splice(0, end === -1 ? waiting.length : end);
 }
 
@@ -139,7 +152,11 @@ async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void>
           FROM set_config('lock_timeout', '${shortLockTimeoutMs}', true), jsonb_array_elements($1) WITH ORDINALITY AS each(request, index)) AS called`;
   const value = `[${sorted.map(({ json }) => json).join(',')}]`;
   const deadlineMs = Math.min(...sorted.map((call) => call.deadlineMs));
-  const answers = await runNamed<{ index: number; answer: unknown }>(pool, { name: `${name}_together`, text, value, deadlineMs }, sorted);
+  const answers = await runNamed<{ index: number; answer: unknown }>(
+    pool,
+    { name: `${name}_together`, text, value, deadlineMs },
+    sorted,
+  );
   for (const { index, answer } of answers) sorted[index - 1]!.resolve(answer);
 }
 
@@ -148,5 +165,8 @@ async function callApart(pool: PostgresPool, call: Waiting): Promise<void> {
   if (!isStillAwaited(call)) return;
   const { name, json, deadlineMs, resolve, reject } = call;
   const text = `SELECT answer, ${rejectAfter('$2')} FROM (SELECT ${name}($1::jsonb) AS answer) AS called`;
-  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json, deadlineMs }, [call]).then(([row]) => resolve(row!.answer), reject);
+  await runNamed<{ answer: unknown }>(pool, { name: `${name}_apart`, text, value: json, deadlineMs }, [call]).then(
+    ([row]) => resolve(row!.answer),
+    reject,
+  );
 }

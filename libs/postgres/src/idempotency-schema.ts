@@ -2,7 +2,10 @@ import { type Generated, type Kysely, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
 import { sqlFile } from './sql-file.ts';
 
-/** The table of `Idempotency-Key`s, in the database of every service with operations that create something for the gateway. */
+/**
+ * The table of `Idempotency-Key`s, in the database of every service with operations that create something for the
+ * gateway.
+ */
 export interface IdempotencySchema {
   idempotencyKey: IdempotencyKeyTable;
 }

@@ -7,8 +7,14 @@ import { type IdempotencySchema, keyLifetime } from './idempotency-schema.ts';
 const everyMs = 10 * 60 * 1_000;
 const batchSize = 1_000;
 
-/** Deletes the rows of expired keys at the start and then every 10 minutes. Every replica may run this: they skip rows locked by each other. */
-export function startKeySweeper<Schema extends IdempotencySchema>(options: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
+/**
+ * Deletes the rows of expired keys at the start and then every 10 minutes. Every replica may run this: they skip rows
+ * locked by each other.
+ */
+export function startKeySweeper<Schema extends IdempotencySchema>(options: {
+  database: Database<Schema>;
+  logger: Logger;
+}): AsyncDisposable {
   const { database, logger } = options;
   const run = (limit: number): Promise<number> => sweep(database.kysely as unknown as Kysely<IdempotencySchema>, limit);
   return startLoop({ name: 'the removal of old idempotency keys', logger, everyMs, batch: batchSize, run });

@@ -25,10 +25,11 @@ export interface RepeatableWork<Db, Result> {
 }
 
 /**
- * Does the work in a transaction, once per `Idempotency-Key` of a CRM (interface 1): the key is written in the same transaction, so it
- * exists exactly if the effect does. A request with the same key and content gets the same response for 72 hours; one with different content is
- * rejected with `idempotency_key.reused`, and one that arrives while the first is in progress with `idempotency_key.in_flight`. Work that
- * rejects leaves nothing behind. A request without a key has no overhead.
+ * Does the work in a transaction, once per `Idempotency-Key` of a CRM (interface 1): the key is written in the same
+ * transaction, so it exists exactly if the effect does. A request with the same key and content gets the same response
+ * for 72 hours; one with different content is rejected with `idempotency_key.reused`, and one that arrives while the
+ * first is in progress with `idempotency_key.in_flight`. Work that rejects leaves nothing behind. A request without a
+ * key has no overhead.
  */
 export function transactOnce<Schema extends IdempotencySchema, Result>(
   database: Database<Schema>,
@@ -38,7 +39,10 @@ export function transactOnce<Schema extends IdempotencySchema, Result>(
   return database.transaction((tx) => doOnce(tx, crmId, repeatable));
 }
 
-/** Like {@link transactOnce}, for work whose writes are one statement: without a key it runs outside a transaction. Notifies the commit listeners. */
+/**
+ * Like {@link transactOnce}, for work whose writes are one statement: without a key it runs outside a transaction.
+ * Notifies the commit listeners.
+ */
 export async function runOnce<Schema extends IdempotencySchema, Result>(
   database: Database<Schema>,
   crmId: string,
@@ -51,16 +55,22 @@ export async function runOnce<Schema extends IdempotencySchema, Result>(
 }
 
 /** The work of a request that begins with the call of one function, and how to repeat its response. */
-export interface RepeatableCall<Schema, Answer extends { outcome: string }, Result> extends Pick<RepeatableWork<Kysely<Schema>, Result>, 'keep' | 'replay'> {
-  /** Answers with the outcome `created` if it did everything, `exists` if more has to be read or written, or another one if it did nothing. */
+export interface RepeatableCall<Schema, Answer extends { outcome: string }, Result> extends Pick<
+  RepeatableWork<Kysely<Schema>, Result>,
+  'keep' | 'replay'
+> {
+  /**
+   * Answers with the outcome `created` if it did everything, `exists` if more has to be read or written, or another one
+   * if it did nothing.
+   */
   call: FunctionCall;
   /** The result, given the function's answer. */
   work: (db: Kysely<Schema>, answer: Answer) => Promise<Result>;
 }
 
 /**
- * Like {@link transactOnce}, for work that is usually the call of one function. It is one round trip, with a key or without, and can share its
- * transaction with other calls. Notifies the commit listeners.
+ * Like {@link transactOnce}, for work that is usually the call of one function. It is one round trip, with a key or
+ * without, and can share its transaction with other calls. Notifies the commit listeners.
  */
 export async function callOnce<Schema extends IdempotencySchema, Answer extends { outcome: string }, Result>(
   database: Database<Schema>,
@@ -80,7 +90,8 @@ export async function callOnce<Schema extends IdempotencySchema, Answer extends 
       return repeat(idempotency, replay(database.kysely, known));
     case 'new': {
       // What follows belongs in one transaction with the key.
-      if (known.answer.outcome === 'exists') return limitOf(database, crmId)(() => transactOnce(database, crmId, { work: workIn, keep, replay }));
+      if (known.answer.outcome === 'exists')
+        return limitOf(database, crmId)(() => transactOnce(database, crmId, { work: workIn, keep, replay }));
       const result = await work(database.kysely, known.answer);
       if (keep(result) !== undefined) database.committed();
       return result;
@@ -88,7 +99,10 @@ export async function callOnce<Schema extends IdempotencySchema, Answer extends 
   }
 }
 
-/** How many calls of one CRM continue in a transaction at the same time: more of them may be in progress than there are connections, which are for all. */
+/**
+ * How many calls of one CRM continue in a transaction at the same time: more of them may be in progress than there are
+ * connections, which are for all.
+ */
 const maxContinued = 2;
 const continuing = new WeakMap<object, Map<string, LimitFunction>>();
 
@@ -101,15 +115,32 @@ function limitOf(database: object, crmId: string): LimitFunction {
 }
 
 /** See call-once.sql. */
-type KeyAnswer<Answer> = { key: 'in_flight' | 'reused' } | ({ key: 'used' } & KeptAnswer) | { key: 'new'; answer: Answer };
+type KeyAnswer<Answer> =
+  | { key: 'in_flight' | 'reused' }
+  | ({ key: 'used' } & KeptAnswer)
+  | { key: 'new'; answer: Answer };
 
 function withKey({ name, request, locks }: FunctionCall, { key, fingerprint }: Idempotency): FunctionCall {
-  const content = { crmId: request.crmId, name, request, keyHash: hashOf(key).toString('hex'), fingerprint: fingerprint.toString('hex'), lifetime: keyLifetime };
+  const content = {
+    crmId: request.crmId,
+    name,
+    request,
+    keyHash: hashOf(key).toString('hex'),
+    fingerprint: fingerprint.toString('hex'),
+    lifetime: keyLifetime,
+  };
   return { name: 'call_once', request: content, locks };
 }
 
-/** Deletes every key whose response was about one of these resources. The index is searched for each: for many at once Postgres would read all keys. */
-export async function forgetKeys<Schema extends IdempotencySchema>(tx: Transaction<Schema>, crmId: string, resourceIds: string[]): Promise<void> {
+/**
+ * Deletes every key whose response was about one of these resources. The index is searched for each: for many at once
+ * Postgres would read all keys.
+ */
+export async function forgetKeys<Schema extends IdempotencySchema>(
+  tx: Transaction<Schema>,
+  crmId: string,
+  resourceIds: string[],
+): Promise<void> {
   if (resourceIds.length === 0) return;
   await sql`
     DELETE FROM idempotency_key USING unnest(${resourceIds}::uuid[]) AS resource (id)
@@ -146,13 +177,20 @@ function hashOf(key: string): Buffer {
 /** Locked until the end of the transaction. Waiting for the lock would tie up a connection per repetition. */
 async function lockKey(db: QueryExecutorProvider, crmId: string, keyHash: Buffer): Promise<void> {
   const { rows } = await sql<{ locked: boolean }>`
-    SELECT pg_try_advisory_xact_lock(hashtextextended(${`${keyHash.toString('hex')} ${crmId}`}, 0)) AS locked`.execute(db);
+    SELECT pg_try_advisory_xact_lock(hashtextextended(${`${keyHash.toString('hex')} ${crmId}`}, 0)) AS locked`.execute(
+    db,
+  );
   if (rows[0]!.locked) return;
   throw new DomainError('idempotency_key.in_flight');
 }
 
 /** A separate statement: it must see what was committed before the lock was granted. */
-async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency): Promise<KeptAnswer | undefined> {
+async function findAnswer(
+  db: QueryExecutorProvider,
+  crmId: string,
+  keyHash: Buffer,
+  { fingerprint }: Idempotency,
+): Promise<KeptAnswer | undefined> {
   const { rows } = await sql<{ fingerprint: Buffer; resourceIds: string[]; created: boolean }>`
     SELECT fingerprint, resource_ids, created FROM idempotency_key
      WHERE crm_id = ${crmId} AND key_hash = ${keyHash} AND created_at > now() - ${keyLifetime}::interval`.execute(db);
@@ -165,10 +203,18 @@ async function findAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buf
 }
 
 /** Any row that already exists here has expired. */
-async function keepAnswer(db: QueryExecutorProvider, crmId: string, keyHash: Buffer, { fingerprint }: Idempotency, answer: KeptAnswer): Promise<void> {
+async function keepAnswer(
+  db: QueryExecutorProvider,
+  crmId: string,
+  keyHash: Buffer,
+  { fingerprint }: Idempotency,
+  answer: KeptAnswer,
+): Promise<void> {
   await sql`
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
     VALUES (${crmId}, ${keyHash}, ${fingerprint}, ${answer.resourceIds}::uuid[], ${answer.created})
     ON CONFLICT (crm_id, key_hash) DO UPDATE
-       SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at`.execute(db);
+       SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at`.execute(
+    db,
+  );
 }

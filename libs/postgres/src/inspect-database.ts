@@ -7,10 +7,13 @@ const connectMs = 700;
 const queryMs = 300;
 
 /**
- * Reads a database's schema and clock over a separate connection, because the pool provides none while the schema is outdated. Changes
- * nothing; rejects if the database does not answer.
+ * Reads a database's schema and clock over a separate connection, because the pool provides none while the schema is
+ * outdated. Changes nothing; rejects if the database does not answer.
  */
-export async function inspectDatabase(url: string, sets: readonly MigrationSet[]): Promise<SchemaState & { time: Date }> {
+export async function inspectDatabase(
+  url: string,
+  sets: readonly MigrationSet[],
+): Promise<SchemaState & { time: Date }> {
   const client = new Client({
     connectionString: url,
     application_name: 'inspection',

@@ -9,7 +9,8 @@ export interface Leadership extends AsyncDisposable {
 }
 
 /**
- * Leadership by a session advisory lock: it is released when the session ends, so a leader whose process or connection dies loses it.
+ * Leadership by a session advisory lock: it is released when the session ends, so a leader whose process or connection
+ * dies loses it.
  *
  * @param lock any number that nothing else in the service's database uses as an advisory lock
  * @param onLost called when the session has ended
@@ -31,7 +32,9 @@ export function createLeadership(pool: Pool, lock: number, onLost: () => void = 
       if (session !== undefined) return true;
       const candidate = await pool.connect();
       try {
-        const { rows } = await candidate.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock]);
+        const { rows } = await candidate.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+          lock,
+        ]);
         if (rows[0]?.locked !== true) {
           candidate.release();
           return false;

@@ -16,8 +16,9 @@ export interface MigrateOptions {
 }
 
 /**
- * While a migration waits for the lock of a table, every later statement on that table waits behind it. So this is shorter than the 2 s that a
- * request has, and longer than the 1 s (`deadlock_timeout`) after which Postgres cancels an autovacuum that holds the lock.
+ * While a migration waits for the lock of a table, every later statement on that table waits behind it. So this is
+ * shorter than the 2 s that a request has, and longer than the 1 s (`deadlock_timeout`) after which Postgres cancels an
+ * autovacuum that holds the lock.
  */
 const lockTimeoutMs = 1_200;
 /** A Kubernetes Job of 10 minutes (`activeDeadlineSeconds`) has time for two runs that give up and say why. */
@@ -28,9 +29,9 @@ const migrationLock = '3853314791062309107';
 const lockPollMs = 200;
 
 /**
- * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations of a newer version are left alone,
- * so that this can run again after a rollback. The histories are those of Kysely's Migrator, which is not used, because it holds the locks of all
- * migrations until the last one has run.
+ * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations of a newer
+ * version are left alone, so that this can run again after a rollback. The histories are those of Kysely's Migrator,
+ * which is not used, because it holds the locks of all migrations until the last one has run.
  *
  * @throws FatalError if a newer version has run a breaking migration, or if a migration could not get its locks
  */
@@ -55,39 +56,58 @@ export async function migrateDatabase(options: MigrateOptions): Promise<void> {
 }
 
 /**
- * Asks repeatedly. A statement that waited would have a snapshot, and the other run's CREATE INDEX CONCURRENTLY would wait for that: a deadlock.
+ * Asks repeatedly. A statement that waited would have a snapshot, and the other run's CREATE INDEX CONCURRENTLY would
+ * wait for that: a deadlock.
  */
 async function acquireMigrationLock(db: Kysely<unknown>, logger: Logger): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const { rows } = await sql<{ locked: boolean }>`SELECT pg_try_advisory_lock(${sql.raw(migrationLock)}) AS locked`.execute(db);
+    const { rows } = await sql<{
+      locked: boolean;
+    }>`SELECT pg_try_advisory_lock(${sql.raw(migrationLock)}) AS locked`.execute(db);
     if (rows[0]?.locked === true) return;
     if (attempt === 1) logger.info('waiting for another run of the migrations');
     await delay(lockPollMs);
   }
 }
 
-async function migrateSet(db: Kysely<unknown>, set: MigrationSet, { logger, patienceMs = defaultPatienceMs }: MigrateOptions): Promise<void> {
+async function migrateSet(
+  db: Kysely<unknown>,
+  set: MigrationSet,
+  { logger, patienceMs = defaultPatienceMs }: MigrateOptions,
+): Promise<void> {
   const pending = pendingMigrations(set, await openHistory(db, set.name));
   if (pending.length === 0) return;
   const steps = set.inOneTransaction === true ? [pending] : pending.map((name) => [name]);
   for (const names of steps) {
-    await retryBlocked(() => runStep(db, set, names), { set: set.name, migration: names.join(', '), patienceMs, logger });
+    await retryBlocked(() => runStep(db, set, names), {
+      set: set.name,
+      migration: names.join(', '),
+      patienceMs,
+      logger,
+    });
     for (const migration of names) logger.info({ set: set.name, migration }, 'migrated');
   }
 }
 
-/** In the order of their names. A new one comes after those that have run, so that the order is the same in every database. */
+/**
+ * In the order of their names. A new one comes after those that have run, so that the order is the same in every
+ * database.
+ */
 function pendingMigrations({ name: set, migrations }: MigrationSet, executed: ReadonlySet<string>): string[] {
-  const pending = Object.keys(migrations).filter((name) => !executed.has(name)).toSorted();
+  const pending = Object.keys(migrations)
+    .filter((name) => !executed.has(name))
+    .toSorted();
   const last = [...executed].toSorted().at(-1) ?? '';
   const misnamed = pending.find((name) => name < last);
-  if (misnamed !== undefined) throw new FatalError(`the name of ${set}/${misnamed} must come after ${last}, which has run`);
+  if (misnamed !== undefined)
+    throw new FatalError(`the name of ${set}/${misnamed} must come after ${last}, which has run`);
   return pending;
 }
 
 async function runStep(db: Kysely<unknown>, set: MigrationSet, names: readonly string[]): Promise<void> {
   const [first] = names;
-  if (set.inOneTransaction !== true && set.migrations[first!]!.withoutTransaction === true) return runWithoutTransaction(db, set, first!);
+  if (set.inOneTransaction !== true && set.migrations[first!]!.withoutTransaction === true)
+    return runWithoutTransaction(db, set, first!);
   await db.transaction().execute(async (tx) => {
     await sql`SET LOCAL lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
     for (const name of names) {

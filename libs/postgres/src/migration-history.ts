@@ -2,17 +2,23 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
 
 /**
- * Returns the names of the migrations of a set that have run, those of newer versions included. The table is that of Kysely's Migrator, with which
- * earlier versions read and write it. The migration lock makes it safe to create it here.
+ * Returns the names of the migrations of a set that have run, those of newer versions included. The table is that of
+ * Kysely's Migrator, with which earlier versions read and write it. The migration lock makes it safe to create it here.
  */
 export async function openHistory(db: Kysely<unknown>, set: string): Promise<Set<string>> {
-  await sql`CREATE TABLE IF NOT EXISTS ${historyOf(set)} (name varchar(255) PRIMARY KEY, "timestamp" varchar(255) NOT NULL)`.execute(db);
+  await sql`CREATE TABLE IF NOT EXISTS ${historyOf(set)} (name varchar(255) PRIMARY KEY, "timestamp" varchar(255) NOT NULL)`.execute(
+    db,
+  );
   const { rows } = await sql<{ name: string }>`SELECT name FROM ${historyOf(set)}`.execute(db);
   return new Set(rows.map(({ name }) => name));
 }
 
 /** Kysely's Migrator expects the order of the times to be that of the names, so no two are the same. */
-export async function recordMigration(tx: Transaction<unknown>, { name: set, migrations }: MigrationSet, name: string): Promise<void> {
+export async function recordMigration(
+  tx: Transaction<unknown>,
+  { name: set, migrations }: MigrationSet,
+  name: string,
+): Promise<void> {
   await sql`
     INSERT INTO ${historyOf(set)} (name, "timestamp")
     SELECT ${name}, to_char(greatest(clock_timestamp(), max("timestamp"::timestamptz) + interval '1 ms') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
@@ -21,7 +27,9 @@ export async function recordMigration(tx: Transaction<unknown>, { name: set, mig
 }
 
 async function recordBreaking(tx: Transaction<unknown>, set: string, name: string): Promise<void> {
-  await sql`CREATE TABLE IF NOT EXISTS breaking_migration (set_name text NOT NULL, name text NOT NULL, PRIMARY KEY (set_name, name))`.execute(tx);
+  await sql`CREATE TABLE IF NOT EXISTS breaking_migration (set_name text NOT NULL, name text NOT NULL, PRIMARY KEY (set_name, name))`.execute(
+    tx,
+  );
   await sql`INSERT INTO breaking_migration (set_name, name) VALUES (${set}, ${name})`.execute(tx);
 }
 

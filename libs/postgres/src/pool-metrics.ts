@@ -46,7 +46,10 @@ export function measurePool(pool: Pool, metrics: Metrics): PostgresPool {
   };
 }
 
-async function timed(waits: Histogram<'outcome'>, connect: () => Promise<PostgresPoolClient>): Promise<PostgresPoolClient> {
+async function timed(
+  waits: Histogram<'outcome'>,
+  connect: () => Promise<PostgresPoolClient>,
+): Promise<PostgresPoolClient> {
   const stop = waits.startTimer();
   try {
     const client = await connect();

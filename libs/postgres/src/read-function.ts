@@ -3,7 +3,10 @@ import { type PostgresPool, type QueryExecutorProvider, sql } from 'kysely';
 import { runNamed } from './run-named.ts';
 import { functionStatement, inStatementSpan } from './statement-span.ts';
 
-/** A call of a SQL function, `name(request jsonb) RETURNS TABLE (…)`, STABLE and in plpgsql, which plans its statements once per connection. */
+/**
+ * A call of a SQL function, `name(request jsonb) RETURNS TABLE (…)`, STABLE and in plpgsql, which plans its statements
+ * once per connection.
+ */
 export interface FunctionRead {
   name: string;
   request: object;
@@ -27,10 +30,14 @@ export function useReadPool(db: QueryExecutorProvider, pool: PostgresPool, names
 }
 
 /**
- * Reads with a SQL function and returns its rows, in its order. Its columns are in camelCase already. Within a transaction it is a part of it. Otherwise
- * each read is a round trip of its own, which waits for no other: reads gain nothing from a common commit, and there may be as many as connections.
+ * Reads with a SQL function and returns its rows, in its order. Its columns are in camelCase already. Within a
+ * transaction it is a part of it. Otherwise each read is a round trip of its own, which waits for no other: reads gain
+ * nothing from a common commit, and there may be as many as connections.
  */
-export async function readFunction<Row extends object>(db: QueryExecutorProvider, { name, request }: FunctionRead): Promise<Row[]> {
+export async function readFunction<Row extends object>(
+  db: QueryExecutorProvider,
+  { name, request }: FunctionRead,
+): Promise<Row[]> {
   const known = pools.get(db);
   if (known !== undefined) return readFrom(known, { name, request });
   const { rows } = await sql<Row>`SELECT * FROM ${sql.id(name)}(${JSON.stringify(request)}::jsonb)`.execute(db);

@@ -8,7 +8,10 @@ interface NamedStatement {
   text: string;
   /** The first parameter. */
   value: string;
-  /** The second parameter, if there is one: a moment by the clock of this process, which becomes the same by that of the database. */
+  /**
+   * The second parameter, if there is one: a moment by the clock of this process, which becomes the same by that of the
+   * database.
+   */
   deadlineMs?: number;
 }
 
@@ -17,7 +20,11 @@ interface NamedStatement {
  *
  * @param calls those that the statement makes
  */
-export async function runNamed<Row extends object>(pool: PostgresPool, { name, text, value, deadlineMs }: NamedStatement, calls: readonly Traced[]): Promise<Row[]> {
+export async function runNamed<Row extends object>(
+  pool: PostgresPool,
+  { name, text, value, deadlineMs }: NamedStatement,
+  calls: readonly Traced[],
+): Promise<Row[]> {
   const client = (await pool.connect()) as PoolClient;
   let isLost = false;
   noteSent(calls);
@@ -26,7 +33,8 @@ export async function runNamed<Row extends object>(pool: PostgresPool, { name, t
     const { rows } = await client.query<Row>({ name, text, values });
     return rows;
   } catch (error) {
-    // After one that came too late, the clock is read again, by the connection that takes its place: that of the database may have been set.
+    // After one that came too late, the clock is read again, by the connection that takes its place: that of the
+    // database may have been set.
     isLost = !(error instanceof DatabaseError) || error.severity === 'FATAL' || isTooLate(error);
     throw error;
   } finally {

@@ -11,8 +11,8 @@ export interface SchemaGate {
 }
 
 /**
- * While the schema is older than the code, it waits: nothing reads or writes before the migrations have run, so no request and no event meets
- * a half-migrated schema. A breaking migration of a newer version ends the process.
+ * While the schema is older than the code, it waits: nothing reads or writes before the migrations have run, so no
+ * request and no event meets a half-migrated schema. A breaking migration of a newer version ends the process.
  */
 export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger): SchemaGate {
   let open = false;

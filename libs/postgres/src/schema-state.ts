@@ -12,10 +12,16 @@ export interface SchemaState {
 }
 
 /** Compares the histories in the database with the migrations of this code. */
-export async function readSchemaState(client: Pick<ClientBase, 'query'>, sets: readonly MigrationSet[]): Promise<SchemaState> {
+export async function readSchemaState(
+  client: Pick<ClientBase, 'query'>,
+  sets: readonly MigrationSet[],
+): Promise<SchemaState> {
   const executed = new Set<string>();
-  for (const { name: set } of sets) for (const { name } of await readRows(client, `${set}_migration`)) executed.add(`${set}/${name}`);
-  const known = new Set(sets.flatMap(({ name: set, migrations }) => Object.keys(migrations).map((name) => `${set}/${name}`)));
+  for (const { name: set } of sets)
+    for (const { name } of await readRows(client, `${set}_migration`)) executed.add(`${set}/${name}`);
+  const known = new Set(
+    sets.flatMap(({ name: set, migrations }) => Object.keys(migrations).map((name) => `${set}/${name}`)),
+  );
   const recorded = (await readRows(client, 'breaking_migration')).map(({ set_name: set, name }) => `${set}/${name}`);
   return {
     missing: [...known.difference(executed)],
@@ -37,6 +43,8 @@ export function describeMissing(missing: readonly string[]): string {
 
 /** Empty if the table does not exist yet. */
 async function readRows(client: Pick<ClientBase, 'query'>, table: string): Promise<Record<string, string>[]> {
-  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [`"${table}"`]);
+  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    `"${table}"`,
+  ]);
   return rows[0]?.there === true ? (await client.query<Record<string, string>>(`SELECT * FROM "${table}"`)).rows : [];
 }

@@ -11,12 +11,19 @@ const quietMs = 60 * 60 * 1_000;
 const slackRows = 50;
 
 /**
- * Updates the planner's statistics of fast-growing tables. Cached plans of functions and foreign keys suit the size that a table had when they were made:
- * while it was almost empty, any index or none was equally good, and Postgres keeps such a plan until the table is analysed. Autovacuum checks once a
- * minute, which is too late for a first import. So a table that has doubled is analysed here, a second or two after its growth is reported, and all
- * sessions plan again. Without commits, no queries are made.
+ * Updates the planner's statistics of fast-growing tables. Cached plans of functions and foreign keys suit the size
+ * that a table had when they were made: while it was almost empty, any index or none was equally good, and Postgres
+ * keeps such a plan until the table is analysed. Autovacuum checks once a minute, which is too late for a first import.
+ * So a table that has doubled is analysed here, a second or two after its growth is reported, and all sessions plan
+ * again. Without commits, no queries are made.
  */
-export function startGrowthAnalysis<Schema>({ database, logger }: { database: Database<Schema>; logger: Logger }): AsyncDisposable {
+export function startGrowthAnalysis<Schema>({
+  database,
+  logger,
+}: {
+  database: Database<Schema>;
+  logger: Logger;
+}): AsyncDisposable {
   const db = database.kysely as unknown as Kysely<unknown>;
   let committedAt = Number.NEGATIVE_INFINITY;
   const isQuiet = (): boolean => performance.now() - committedAt > reportMs;

@@ -20,10 +20,13 @@ export interface Traced {
 }
 
 /**
- * Runs a statement in a span of its own, from the request for a connection to the answer. Ask `isRecorded` before: otherwise, nothing should be built
- * for it.
+ * Runs a statement in a span of its own, from the request for a connection to the answer. Ask `isRecorded` before:
+ * otherwise, nothing should be built for it.
  */
-export function inStatementSpan<Result>(statement: Statement, work: (span: ActiveSpan) => Promise<Result>): Promise<Result> {
+export function inStatementSpan<Result>(
+  statement: Statement,
+  work: (span: ActiveSpan) => Promise<Result>,
+): Promise<Result> {
   const attributes = () => attributesOf(statement);
   return inSpan(summaryOf(statement), { kind: 'CLIENT', attributes, startedMs: statement.startedMs }, async (span) => {
     try {
@@ -55,7 +58,9 @@ export function describeStatement(namespace: string, sql: string): Statement {
   const operation = (operationPattern.exec(sql)?.[1] ?? '').toUpperCase();
   const [, source, isFunction] = sourcePattern.exec(sql) ?? [];
   if (source === undefined) return { namespace, operation, function: calledPattern.exec(sql)?.[1] };
-  return isFunction === undefined ? { namespace, operation, table: source } : { namespace, operation, function: source };
+  return isFunction === undefined
+    ? { namespace, operation, table: source }
+    : { namespace, operation, function: source };
 }
 
 function summaryOf({ operation, function: called, table }: Statement): string {

@@ -1,5 +1,12 @@
 import { isRecorded } from '@scheduling/runtime';
-import { type AbortableOperationOptions, type DatabaseConnection, type Driver, PostgresDialect, PostgresDriver, type PostgresPool } from 'kysely';
+import {
+  type AbortableOperationOptions,
+  type DatabaseConnection,
+  type Driver,
+  PostgresDialect,
+  PostgresDriver,
+  type PostgresPool,
+} from 'kysely';
 import { describeStatement, inStatementSpan, noteSent } from './statement-span.ts';
 
 /** Kysely's dialect, whose statements have spans if they run on behalf of a recorded trace. */
@@ -47,7 +54,11 @@ class TracedDriver extends PostgresDriver {
 }
 
 /** Kysely has no hook around a statement, and changes its connections in the same way to log them. */
-function traceStatements(connection: DatabaseConnection, namespace: string, requestedMs: WeakMap<DatabaseConnection, number>): void {
+function traceStatements(
+  connection: DatabaseConnection,
+  namespace: string,
+  requestedMs: WeakMap<DatabaseConnection, number>,
+): void {
   const execute: DatabaseConnection['executeQuery'] = connection.executeQuery.bind(connection);
   connection.executeQuery = (query, options) => {
     if (!isRecorded()) return execute(query, options);

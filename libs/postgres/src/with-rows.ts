@@ -1,8 +1,9 @@
 import { type Insertable, type InsertQueryBuilder, type InsertResult, sql } from 'kysely';
 
 /**
- * Adds many rows to an insert, which must have the same columns, as JSON: one parameter for the values in which the rows differ, one for those that
- * they share. A statement with a parameter for every value takes tens of milliseconds of this process for a thousand rows, in which it answers nobody.
+ * Adds many rows to an insert, which must have the same columns, as JSON: one parameter for the values in which the
+ * rows differ, one for those that they share. A statement with a parameter for every value takes tens of milliseconds
+ * of this process for a thousand rows, in which it answers nobody.
  *
  * @param options.json columns whose values are JSON already, as text
  */

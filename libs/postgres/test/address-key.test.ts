@@ -18,7 +18,9 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 async function keysOf(addresses: string[]): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
-    SELECT address_key(address) AS key FROM unnest(${addresses}::text[]) WITH ORDINALITY AS given (address, place) ORDER BY place`.execute(database.kysely);
+    SELECT address_key(address) AS key FROM unnest(${addresses}::text[]) WITH ORDINALITY AS given (address, place) ORDER BY place`.execute(
+    database.kysely,
+  );
   return rows.map(({ key }) => key);
 }
 
@@ -45,9 +47,19 @@ describe('address_key', () => {
   });
 
   it('is the same for the letters that are the same in the name of a host, and different for others', async () => {
-    const letters = Array.from({ length: 0x20000 }, (_, code) => (code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code)));
-    const changing = letters.filter((letter) => /[\p{L}\p{N}\p{M}]/u.test(letter) && (letter.normalize('NFKC') !== letter || letter.toLowerCase() !== letter || letter.toUpperCase() !== letter));
-    const { rows } = await sql<{ letter: string }>`SELECT letter FROM unnest(${changing}::text[]) AS letter WHERE unicode_assigned(letter)`.execute(database.kysely);
+    const letters = Array.from({ length: 0x20000 }, (_, code) =>
+      code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code),
+    );
+    const changing = letters.filter(
+      (letter) =>
+        /[\p{L}\p{N}\p{M}]/u.test(letter) &&
+        (letter.normalize('NFKC') !== letter || letter.toLowerCase() !== letter || letter.toUpperCase() !== letter),
+    );
+    const { rows } = await sql<{
+      letter: string;
+    }>`SELECT letter FROM unnest(${changing}::text[]) AS letter WHERE unicode_assigned(letter)`.execute(
+      database.kysely,
+    );
     const domains = rows.map(({ letter }) => `a${letter}b.example`).filter((domain) => domainToASCII(domain) !== '');
     expect(domains.length).toBeGreaterThan(4_000);
     const names = domains.map(domainToASCII);
@@ -57,11 +69,24 @@ describe('address_key', () => {
   });
 
   it('of the local part is that of Node for every letter with another form, alone and within a word', async () => {
-    const letters = Array.from({ length: 0x20000 }, (_, code) => (code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code)));
-    const changing = letters.filter((letter) => /[\p{L}\p{N}\p{M}]/u.test(letter) && (letter.normalize('NFC') !== letter || letter.toLowerCase() !== letter || letter.toUpperCase() !== letter));
-    const forms = changing.flatMap((letter) => [letter, letter.toUpperCase(), letter.toLowerCase(), letter.normalize('NFD')]);
+    const letters = Array.from({ length: 0x20000 }, (_, code) =>
+      code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code),
+    );
+    const changing = letters.filter(
+      (letter) =>
+        /[\p{L}\p{N}\p{M}]/u.test(letter) &&
+        (letter.normalize('NFC') !== letter || letter.toLowerCase() !== letter || letter.toUpperCase() !== letter),
+    );
+    const forms = changing.flatMap((letter) => [
+      letter,
+      letter.toUpperCase(),
+      letter.toLowerCase(),
+      letter.normalize('NFD'),
+    ]);
     // Node knows some that are newer.
-    const { rows } = await sql<{ form: string }>`SELECT form FROM unnest(${forms}::text[]) AS form WHERE unicode_assigned(form)`.execute(database.kysely);
+    const { rows } = await sql<{
+      form: string;
+    }>`SELECT form FROM unnest(${forms}::text[]) AS form WHERE unicode_assigned(form)`.execute(database.kysely);
     const addresses = rows.flatMap(({ form }) => [`${form}@b.example`, `a${form}b@b.example`, `a${form}@b.example`]);
     expect(addresses.length).toBeGreaterThan(30_000);
     expect(await keysOf(addresses)).toEqual(addresses.map(addressKey));
@@ -80,7 +105,9 @@ describe('address_key', () => {
     const forms = fc.array(fc.array(form, { minLength: 2, maxLength: 2 }), { minLength: 4, maxLength: 4 });
     const domain = fc.tuple(fc.array(label, { minLength: 2, maxLength: 2 }), forms);
     const property = fc.asyncProperty(fc.array(domain, { minLength: 20, maxLength: 20 }), async (domains) => {
-      const all = domains.flatMap(([labels, ways]) => ways.map((way) => `${labels.map((text, index) => way[index]!(text)).join('.')}.example`));
+      const all = domains.flatMap(([labels, ways]) =>
+        ways.map((way) => `${labels.map((text, index) => way[index]!(text)).join('.')}.example`),
+      );
       const addresses = all.filter((name) => domainToASCII(name) !== '').map((name) => `Ann@${name}`);
       expect(groups(await keysOf(addresses))).toEqual(groups(addresses.map(addressKey)));
     });
@@ -88,8 +115,14 @@ describe('address_key', () => {
   });
 
   it('fails for no text, and is its own key', async () => {
-    const character = fc.oneof(fc.constantFrom('@', '.', '-', 'xn--', '.xn--', '@xn--', '9', 'z', 'a'), fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }).map((text) => text.replaceAll('\0', '')));
-    const texts = fc.array(fc.array(character, { maxLength: 12 }).map((parts) => parts.join('')), { maxLength: 50 });
+    const character = fc.oneof(
+      fc.constantFrom('@', '.', '-', 'xn--', '.xn--', '@xn--', '9', 'z', 'a'),
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }).map((text) => text.replaceAll('\0', '')),
+    );
+    const texts = fc.array(
+      fc.array(character, { maxLength: 12 }).map((parts) => parts.join('')),
+      { maxLength: 50 },
+    );
     await fc.assert(
       fc.asyncProperty(texts, async (all) => {
         const keys = await keysOf(all);

@@ -2,7 +2,13 @@ import { runWithContext } from '@scheduling/runtime';
 import { createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { callFunction, createDatabase, type Database, isUniqueViolation, translatePostgresError } from '../src/index.ts';
+import {
+  callFunction,
+  createDatabase,
+  type Database,
+  isUniqueViolation,
+  translatePostgresError,
+} from '../src/index.ts';
 
 interface Schema {
   counter: { name: string; value: number };
@@ -21,9 +27,16 @@ let database: Database<Schema>;
 beforeAll(async () => {
   const url = new URL(await createTestDatabase());
   // A call that waits for a lock which a test holds still waits when the test is done, also on a slow machine.
-  for (const limit of ['lock_timeout', 'statement_timeout', 'query_timeout', 'idle_in_transaction_session_timeout']) url.searchParams.set(limit, String(longTimeout.timeoutMs));
-  database = createDatabase<Schema>({ url: url.href, applicationName: 'test', logger: testLogger('call-function-test'), ...longTimeout });
-  await sql.raw(`
+  for (const limit of ['lock_timeout', 'statement_timeout', 'query_timeout', 'idle_in_transaction_session_timeout'])
+    url.searchParams.set(limit, String(longTimeout.timeoutMs));
+  database = createDatabase<Schema>({
+    url: url.href,
+    applicationName: 'test',
+    logger: testLogger('call-function-test'),
+    ...longTimeout,
+  });
+  await sql
+    .raw(`
     CREATE TABLE counter (name text PRIMARY KEY, value integer NOT NULL DEFAULT 0);
     CREATE TABLE taken (reference text CONSTRAINT taken_reference_key UNIQUE);
     INSERT INTO counter SELECT 'c-' || number FROM generate_series(0, 99) AS number;
@@ -33,11 +46,16 @@ beforeAll(async () => {
       UPDATE counter SET value = value + 1 WHERE name = request ->> 'counter' RETURNING value INTO new_value;
       IF request ->> 'reference' IS NOT NULL THEN INSERT INTO taken VALUES (request ->> 'reference'); END IF;
       RETURN jsonb_build_object('counter', request ->> 'counter', 'value', new_value, 'transaction', pg_current_xact_id()::text);
-    END $$;`).execute(database.kysely);
+    END $$;`)
+    .execute(database.kysely);
 });
 afterAll(() => database?.[Symbol.asyncDispose]());
 
-function countUp(counter: string, request: { crmId?: string; reference?: string } = {}, db: Parameters<typeof callFunction>[0] = database.kysely): Promise<Answer> {
+function countUp(
+  counter: string,
+  request: { crmId?: string; reference?: string } = {},
+  db: Parameters<typeof callFunction>[0] = database.kysely,
+): Promise<Answer> {
   const whole = { crmId: 'crm', counter, ...request };
   return callFunction<Answer>(db, { name: 'count_up', request: whole, locks: counter });
 }
@@ -46,7 +64,9 @@ it('makes calls that wait at the same moment in shared transactions, at most 64 
   const names = numbers(100).map((number) => `c-${(number * 37) % 100}`);
   const answers = await Promise.all(names.map((name) => countUp(name)));
   expect(answers.map(({ counter }) => counter)).toEqual(names);
-  const sizes = Object.values(Object.groupBy(answers, ({ transaction }) => transaction)).map((shared) => shared!.length);
+  const sizes = Object.values(Object.groupBy(answers, ({ transaction }) => transaction)).map(
+    (shared) => shared!.length,
+  );
   expect(sizes.toSorted((a, b) => a - b)).toEqual([36, 64]);
 });
 
@@ -57,8 +77,14 @@ it('counts every one of many calls that lock the same row', async () => {
 });
 
 it('never mixes the calls of several CRMs', async () => {
-  const answers = await Promise.all(numbers(40).map(async (index) => ({ crmId: `crm-${index % 2}`, ...(await countUp(`c-${index}`, { crmId: `crm-${index % 2}` })) })));
-  const transactions = (crmId: string) => new Set(answers.filter((answer) => answer.crmId === crmId).map(({ transaction }) => transaction));
+  const answers = await Promise.all(
+    numbers(40).map(async (index) => ({
+      crmId: `crm-${index % 2}`,
+      ...(await countUp(`c-${index}`, { crmId: `crm-${index % 2}` })),
+    })),
+  );
+  const transactions = (crmId: string) =>
+    new Set(answers.filter((answer) => answer.crmId === crmId).map(({ transaction }) => transaction));
   expect([...transactions('crm-0')].filter((id) => transactions('crm-1').has(id))).toEqual([]);
   expect(transactions('crm-0').size).toBe(1);
 });
@@ -66,7 +92,11 @@ it('never mixes the calls of several CRMs', async () => {
 it('rejects only the call that the database rejects, and no call takes effect twice', async () => {
   await countUp('c-1', { reference: 'once' });
   const { value: before } = await countUp('c-2');
-  const settled = await Promise.allSettled([countUp('c-2', { reference: 'new' }), countUp('c-2', { reference: 'once' }), countUp('c-2')]);
+  const settled = await Promise.allSettled([
+    countUp('c-2', { reference: 'new' }),
+    countUp('c-2', { reference: 'once' }),
+    countUp('c-2'),
+  ]);
   expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   expect(isUniqueViolation((settled[1] as PromiseRejectedResult).reason, 'taken_reference_key')).toBe(true);
   expect((await countUp('c-2')).value).toBe(before + 3);
@@ -115,7 +145,9 @@ it('has no effect if the database comes to it when its caller has given up', asy
   });
   const [settled] = await late.waiting;
   expect(settled).toMatchObject({ status: 'rejected' });
-  expect(translatePostgresError((settled as PromiseRejectedResult).reason)).toMatchObject({ code: 'database.unavailable' });
+  expect(translatePostgresError((settled as PromiseRejectedResult).reason)).toMatchObject({
+    code: 'database.unavailable',
+  });
   expect((await countUp('c-6')).value).toBe(before + 1);
 });
 
@@ -141,7 +173,11 @@ it('is a part of the transaction in which it is called', async () => {
 });
 
 it('rejects all calls if the connection ends, and makes later ones', async () => {
-  await sql.raw(`CREATE FUNCTION lose_connection(request jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT to_jsonb(pg_terminate_backend(pg_backend_pid()))'`).execute(database.kysely);
+  await sql
+    .raw(
+      `CREATE FUNCTION lose_connection(request jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT to_jsonb(pg_terminate_backend(pg_backend_pid()))'`,
+    )
+    .execute(database.kysely);
   const lose = () => callFunction(database.kysely, { name: 'lose_connection', request: { crmId: 'crm' }, locks: '' });
   const settled = await Promise.allSettled([lose(), lose(), lose()]);
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);

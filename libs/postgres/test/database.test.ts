@@ -62,18 +62,30 @@ describe('a database', () => {
         await tx.insertInto('thing').values({ name: 'aborted' }).execute();
         caller.abort();
       });
-    const aborted = await runWithContext({ requestId: 'r', signal: caller.signal }, insertAndAbort).catch((failure: unknown) => failure);
+    const aborted = await runWithContext({ requestId: 'r', signal: caller.signal }, insertAndAbort).catch(
+      (failure: unknown) => failure,
+    );
     expect(aborted).toMatchObject({ code: 'database.unavailable', cause: caller.signal.reason });
     const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() - 1 }, () => insert('late'));
     await expect(late).rejects.toMatchObject({ code: 'database.unavailable' });
-    await runWithContext({ requestId: 'r', deadlineMs: Date.now() + 60_000, signal: new AbortController().signal }, () => insert('in time'));
-    const things = await database.kysely.selectFrom('thing').select('name').where('name', 'in', ['aborted', 'late', 'in time']).execute();
+    await runWithContext(
+      { requestId: 'r', deadlineMs: Date.now() + 60_000, signal: new AbortController().signal },
+      () => insert('in time'),
+    );
+    const things = await database.kysely
+      .selectFrom('thing')
+      .select('name')
+      .where('name', 'in', ['aborted', 'late', 'in time'])
+      .execute();
     expect(things).toEqual([{ name: 'in time' }]);
   });
 
   it('has columns in camelCase, and does not change the keys of a jsonb value', async () => {
     await using database = open(url);
-    const { rows } = await sql`SELECT '{"a_key": [{"b_key": 1}]}'::jsonb AS one_value, ARRAY['{"c_key": 1}'::jsonb] AS some_values`.execute(database.kysely);
+    const { rows } =
+      await sql`SELECT '{"a_key": [{"b_key": 1}]}'::jsonb AS one_value, ARRAY['{"c_key": 1}'::jsonb] AS some_values`.execute(
+        database.kysely,
+      );
     expect(rows).toEqual([{ oneValue: { a_key: [{ b_key: 1 }] }, someValues: [{ c_key: 1 }] }]);
   });
 
@@ -95,28 +107,39 @@ describe('a database', () => {
     await using database = open(url);
     await database.transaction(async (tx) => {
       await sql`LOCK TABLE thing`.execute(tx);
-      const waiting = await database.kysely.insertInto('thing').values({ name: 'late' }).execute().catch((failure: unknown) => failure);
+      const waiting = await database.kysely
+        .insertInto('thing')
+        .values({ name: 'late' })
+        .execute()
+        .catch((failure: unknown) => failure);
       expect(translatePostgresError(waiting)).toBeInstanceOf(DomainError);
     });
   });
 
-  it.each(['53100', '53200', '58030'])('reports a server without disk, memory or working storage as unavailable (%s)', async (state) => {
-    await using database = open(url);
-    const raise = sql`DO ${sql.raw(`$$ BEGIN RAISE 'no room' USING ERRCODE = '${state}'; END $$`)}`;
-    const error: unknown = await raise.execute(database.kysely).catch((failure: unknown) => failure);
-    expect(translatePostgresError(error)).toMatchObject({ code: 'database.unavailable', cause: { code: state } });
-  });
+  it.each(['53100', '53200', '58030'])(
+    'reports a server without disk, memory or working storage as unavailable (%s)',
+    async (state) => {
+      await using database = open(url);
+      const raise = sql`DO ${sql.raw(`$$ BEGIN RAISE 'no room' USING ERRCODE = '${state}'; END $$`)}`;
+      const error: unknown = await raise.execute(database.kysely).catch((failure: unknown) => failure);
+      expect(translatePostgresError(error)).toMatchObject({ code: 'database.unavailable', cause: { code: state } });
+    },
+  );
 
   it('is unavailable while it refuses the login, and says why', async () => {
     await using admin = open(url);
     const role = `role_${randomUUID()}`;
     await sql`CREATE ROLE ${sql.ref(role)} LOGIN PASSWORD 'first'`.execute(admin.kysely);
     const login = Object.assign(new URL(url), { username: role, password: 'first' }).href;
-    const reason = async (database: ReturnType<typeof open>) => translatePostgresError(await database.ping().catch((failure: unknown) => failure));
+    const reason = async (database: ReturnType<typeof open>) =>
+      translatePostgresError(await database.ping().catch((failure: unknown) => failure));
 
     await using database = open(login);
     await sql`ALTER ROLE ${sql.ref(role)} PASSWORD 'second'`.execute(admin.kysely);
-    expect(await reason(database)).toMatchObject({ code: 'database.unavailable', cause: { code: '28P01', message: expect.stringContaining(role) } });
+    expect(await reason(database)).toMatchObject({
+      code: 'database.unavailable',
+      cause: { code: '28P01', message: expect.stringContaining(role) },
+    });
     await sql`ALTER ROLE ${sql.ref(role)} NOLOGIN PASSWORD 'first'`.execute(admin.kysely);
     expect(await reason(database)).toMatchObject({ code: 'database.unavailable', cause: { code: '28000' } });
     await sql`ALTER ROLE ${sql.ref(role)} LOGIN`.execute(admin.kysely);
@@ -129,9 +152,15 @@ describe('a database', () => {
   it('cannot store a NUL character, which is the caller’s fault', async () => {
     await using database = open(url);
     const [name, json] = ['a\0b', JSON.stringify({ name: 'a\0b' })];
-    const inserts = [database.kysely.insertInto('thing').values({ name }).execute(), sql`INSERT INTO thing SELECT ${json}::jsonb ->> 'name'`.execute(database.kysely)];
+    const inserts = [
+      database.kysely.insertInto('thing').values({ name }).execute(),
+      sql`INSERT INTO thing SELECT ${json}::jsonb ->> 'name'`.execute(database.kysely),
+    ];
     for (const result of await Promise.allSettled(inserts)) {
-      expect(result.status === 'rejected' && translatePostgresError(result.reason)).toMatchObject({ category: 'invalid', code: 'text.invalid' });
+      expect(result.status === 'rejected' && translatePostgresError(result.reason)).toMatchObject({
+        category: 'invalid',
+        code: 'text.invalid',
+      });
     }
   });
 
@@ -154,7 +183,9 @@ describe('a database', () => {
     const ask = () => Promise.allSettled([1, 2].map(() => sql`SELECT pg_sleep(0.1)`.execute(database.kysely)));
     expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
     link.abandon();
-    const unanswered = (await ask()).map((result) => result.status === 'rejected' && translatePostgresError(result.reason));
+    const unanswered = (await ask()).map(
+      (result) => result.status === 'rejected' && translatePostgresError(result.reason),
+    );
     expect(unanswered).toEqual([1, 2].map(() => expect.objectContaining({ code: 'database.unavailable' })));
     expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
   });
@@ -172,7 +203,8 @@ describe('a database', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const address = Object.assign(new URL(url), { port: String((server.address() as AddressInfo).port) });
     await using database = createDatabase({ url: address.href, applicationName: 'test', maxConnections: 5, logger });
-    const ask = () => Promise.allSettled(Array.from({ length: 5 }, () => sql`SELECT pg_sleep(0.1)`.execute(database.kysely)));
+    const ask = () =>
+      Promise.allSettled(Array.from({ length: 5 }, () => sql`SELECT pg_sleep(0.1)`.execute(database.kysely)));
     const outcomes = async () => new Set((await ask()).map(({ status }) => status));
     for (const expected of [5, 6]) {
       expect(await outcomes()).toEqual(new Set(['rejected']));
@@ -185,7 +217,10 @@ describe('a database', () => {
 
   it('notices within half a minute that the machine of a session is gone', async () => {
     await using database = open(url);
-    const settings = sql<{ name: string; setting: string }>`SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_keepalives_%' ORDER BY name`;
+    const settings = sql<{
+      name: string;
+      setting: string;
+    }>`SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_keepalives_%' ORDER BY name`;
     expect((await settings.execute(database.kysely)).rows).toEqual([
       { name: 'tcp_keepalives_count', setting: '3' },
       { name: 'tcp_keepalives_idle', setting: '10' },
@@ -195,7 +230,9 @@ describe('a database', () => {
 
   it('returns int8 as a number, and rejects a value that a number cannot represent', async () => {
     await using database = open(url);
-    expect((await database.pool.query('SELECT 9007199254740991::int8 AS value')).rows).toEqual([{ value: Number.MAX_SAFE_INTEGER }]);
+    expect((await database.pool.query('SELECT 9007199254740991::int8 AS value')).rows).toEqual([
+      { value: Number.MAX_SAFE_INTEGER },
+    ]);
     await expect(database.pool.query('SELECT 9007199254740992::int8 AS value')).rejects.toThrow(RangeError);
   });
 });

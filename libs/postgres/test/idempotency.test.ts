@@ -28,13 +28,15 @@ const things = {
     '1-things': {
       up: async (db: Kysely<unknown>) => {
         await sql`CREATE TABLE thing (id uuid PRIMARY KEY)`.execute(db);
-        await sql.raw(`
+        await sql
+          .raw(`
           CREATE FUNCTION create_thing(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
           BEGIN
             IF request ->> 'outcome' IS NOT NULL THEN RETURN request; END IF;
             INSERT INTO thing VALUES ((request ->> 'id')::uuid);
             RETURN jsonb_build_object('outcome', 'created', 'transaction', pg_current_xact_id()::text);
-          END $$`).execute(db);
+          END $$`)
+          .execute(db);
       },
     },
   },
@@ -49,7 +51,13 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 const withKey = <Result>(key: string, call: () => Promise<Result>, content = 'content') =>
-  runWithContext({ requestId: newRequestId(), idempotency: { key, fingerprint: createHash('sha256').update(content).digest(), isReplayed: false } }, call);
+  runWithContext(
+    {
+      requestId: newRequestId(),
+      idempotency: { key, fingerprint: createHash('sha256').update(content).digest(), isReplayed: false },
+    },
+    call,
+  );
 
 /** Inserts a thing, and then does something before the commit. */
 const newThing = (meanwhile: () => Promise<void> = () => Promise.resolve()) => ({
@@ -90,7 +98,10 @@ describe('work with a key', () => {
       }),
     );
     await inserted.promise;
-    await expect(withKey(key, () => makeThing())).rejects.toMatchObject({ category: 'conflict', code: 'idempotency_key.in_flight' });
+    await expect(withKey(key, () => makeThing())).rejects.toMatchObject({
+      category: 'conflict',
+      code: 'idempotency_key.in_flight',
+    });
     repeated.resolve();
     expect(await withKey(key, () => first.then(() => makeThing()))).toBe(await first);
     expect(await countThings()).toBe(before + 1);
@@ -99,7 +110,10 @@ describe('work with a key', () => {
   it('and different content is rejected', async () => {
     const key = randomUUID();
     await withKey(key, () => makeThing());
-    await expect(withKey(key, () => makeThing(), 'other')).rejects.toMatchObject({ category: 'unprocessable', code: 'idempotency_key.reused' });
+    await expect(withKey(key, () => makeThing(), 'other')).rejects.toMatchObject({
+      category: 'unprocessable',
+      code: 'idempotency_key.reused',
+    });
   });
 
   it('leaves neither its effect nor the key if it fails', async () => {
@@ -116,7 +130,11 @@ describe('work with a key', () => {
     const key = `person-${randomUUID()}@example.com`;
     const id = await withKey(key, () => makeThing());
     const other = await withKey(randomUUID(), () => makeThing());
-    const { rows } = await sql<{ text: string }>`SELECT encode(convert_to(idempotency_key::text, 'UTF8') || key_hash, 'escape') AS text FROM idempotency_key`.execute(database.kysely);
+    const { rows } = await sql<{
+      text: string;
+    }>`SELECT encode(convert_to(idempotency_key::text, 'UTF8') || key_hash, 'escape') AS text FROM idempotency_key`.execute(
+      database.kysely,
+    );
     expect(rows.length).toBeGreaterThan(0);
     for (const { text } of rows) expect(text).not.toContain('example.com');
     await database.transaction((tx) => forgetKeys(tx, 'another', [id, other]));
@@ -143,12 +161,15 @@ describe('the call of a function', () => {
         return { id, isInTransaction: tx.isTransaction, ...answer };
       },
       keep: (result) => ({ resourceIds: [result.id], created: result.outcome === 'created' }),
-      replay: (_db, { resourceIds, created }) => Promise.resolve({ id: resourceIds[0]!, outcome: `${created}`, isInTransaction: false, transaction: '' }),
+      replay: (_db, { resourceIds, created }) =>
+        Promise.resolve({ id: resourceIds[0]!, outcome: `${created}`, isInTransaction: false, transaction: '' }),
     });
 
   it('shares its transaction with others, with keys as without', async () => {
     const before = await keys();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => withKey(randomUUID(), () => create(randomUUID()))));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => withKey(randomUUID(), () => create(randomUUID()))),
+    );
     expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
     expect(await keys()).toHaveLength(before.length + 10);
     expect((await create(randomUUID())).outcome).toBe('created');
@@ -158,12 +179,16 @@ describe('the call of a function', () => {
   it('has one effect with the same key, also in the same transaction, and another key is not affected', async () => {
     const before = await countThings();
     const key = randomUUID();
-    const [one, same, other] = await Promise.all([key, key, randomUUID()].map((each) => withKey(each, () => create(randomUUID()))));
+    const [one, same, other] = await Promise.all(
+      [key, key, randomUUID()].map((each) => withKey(each, () => create(randomUUID()))),
+    );
     expect(same!.id).toBe(one!.id);
     expect([one!.outcome, same!.outcome].toSorted()).toEqual(['created', 'true']);
     expect(other!.outcome).toBe('created');
     expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id: one!.id, outcome: 'true' });
-    await expect(withKey(key, () => create(randomUUID()), 'other')).rejects.toMatchObject({ code: 'idempotency_key.reused' });
+    await expect(withKey(key, () => create(randomUUID()), 'other')).rejects.toMatchObject({
+      code: 'idempotency_key.reused',
+    });
     expect(await countThings()).toBe(before + 2);
   });
 
@@ -177,7 +202,10 @@ describe('the call of a function', () => {
       }),
     );
     await inserted.promise;
-    await expect(withKey(key, () => create(randomUUID()))).rejects.toMatchObject({ category: 'conflict', code: 'idempotency_key.in_flight' });
+    await expect(withKey(key, () => create(randomUUID()))).rejects.toMatchObject({
+      category: 'conflict',
+      code: 'idempotency_key.in_flight',
+    });
     repeated.resolve();
     const id = await first;
     expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id });
@@ -194,7 +222,11 @@ describe('the call of a function', () => {
     let inProgress = 0;
     const continued = (id: string) =>
       callOnce(database, 'crm', {
-        call: { name: 'create_thing', request: { crmId: 'crm', id, outcome: 'exists' } as { crmId: string }, locks: id },
+        call: {
+          name: 'create_thing',
+          request: { crmId: 'crm', id, outcome: 'exists' } as { crmId: string },
+          locks: id,
+        },
         work: async () => {
           inProgress += 1;
           if (inProgress === 2) begun.resolve();
@@ -213,11 +245,18 @@ describe('the call of a function', () => {
   });
 
   it('leaves no key if it did nothing, and notifies of its commit only if it did', async () => {
-    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger, ...longTimeout });
+    await using counted = createDatabase<Schema>({
+      url: database.pool.options.connectionString!,
+      applicationName: 'counted',
+      logger,
+      ...longTimeout,
+    });
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const key = randomUUID();
-    await expect(withKey(key, () => create(randomUUID(), 'refused', counted))).rejects.toMatchObject({ code: 'staff.owner' });
+    await expect(withKey(key, () => create(randomUUID(), 'refused', counted))).rejects.toMatchObject({
+      code: 'staff.owner',
+    });
     expect(commits).toBe(0);
     expect(await withKey(key, () => create(randomUUID(), undefined, counted))).toMatchObject({ outcome: 'created' });
     expect(commits).toBe(1);
@@ -226,7 +265,12 @@ describe('the call of a function', () => {
 
 describe('work without a key', () => {
   it('stores no key, notifies of its commit, and opens a transaction only if necessary', async () => {
-    await using counted = createDatabase<Schema>({ url: database.pool.options.connectionString!, applicationName: 'counted', logger, ...longTimeout });
+    await using counted = createDatabase<Schema>({
+      url: database.pool.options.connectionString!,
+      applicationName: 'counted',
+      logger,
+      ...longTimeout,
+    });
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const before = await keys();

@@ -5,9 +5,16 @@ import { callFunction, createDatabase } from '../src/index.ts';
 
 it('calls that wait at the same moment share a transaction, up to a number of characters', async () => {
   const url = await createTestDatabase();
-  await using database = createDatabase<object>({ url, applicationName: 'test', logger: testLogger('large-calls-test'), ...longTimeout });
+  await using database = createDatabase<object>({
+    url,
+    applicationName: 'test',
+    logger: testLogger('large-calls-test'),
+    ...longTimeout,
+  });
   await sql`
-    CREATE FUNCTION transaction_of(request jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$ SELECT to_jsonb(pg_current_xact_id()::text) $$`.execute(database.kysely);
+    CREATE FUNCTION transaction_of(request jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$ SELECT to_jsonb(pg_current_xact_id()::text) $$`.execute(
+    database.kysely,
+  );
   const transactionOf = (characters: number) => {
     const request = { crmId: 'crm', text: 'a'.repeat(characters) };
     return callFunction<string>(database.kysely, { name: 'transaction_of', request, locks: '' });

@@ -6,7 +6,12 @@ const lock = 42;
 let database: Database<unknown>;
 
 beforeEach(async () => {
-  database = createDatabase({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('leadership-test'), ...longTimeout });
+  database = createDatabase({
+    url: await createTestDatabase(),
+    applicationName: 'test',
+    logger: testLogger('leadership-test'),
+    ...longTimeout,
+  });
 });
 afterEach(() => database[Symbol.asyncDispose]());
 
@@ -26,7 +31,10 @@ it('is lost with its connection, and can be acquired again', async () => {
   let losses = 0;
   await using leadership = createLeadership(database.pool, lock, () => (losses += 1));
   await leadership.acquire();
-  await database.pool.query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", [lock]);
+  await database.pool.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+    [lock],
+  );
   await eventually(() => expect(leadership.held).toBe(false));
   expect(losses).toBe(1);
   await eventually(async () => expect(await leadership.acquire()).toBe(true));

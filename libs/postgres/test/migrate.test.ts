@@ -4,7 +4,13 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
-import { concurrentIndex, createDatabase, migrateDatabase, type MigrationSet, type SchemaMigration } from '../src/index.ts';
+import {
+  concurrentIndex,
+  createDatabase,
+  migrateDatabase,
+  type MigrationSet,
+  type SchemaMigration,
+} from '../src/index.ts';
 
 interface Schema {
   thing: { name: string; color?: string };
@@ -33,9 +39,13 @@ describe('a migration whose table is locked by a long transaction', () => {
     }
     await holder.query('COMMIT');
     await migrating;
-    await expect(service.kysely.insertInto('thing').values({ name: 'ball', color: 'red' }).execute()).resolves.toBeDefined();
+    await expect(
+      service.kysely.insertInto('thing').values({ name: 'ball', color: 'red' }).execute(),
+    ).resolves.toBeDefined();
     expect(await history(holder)).toEqual(['1-thing', '2-color']);
-    expect(warnings).toMatchObject(warnings.map((_, index) => ({ set: 'test', migration: '2-color', attempt: index + 1, err: { code: '55P03' } })));
+    expect(warnings).toMatchObject(
+      warnings.map((_, index) => ({ set: 'test', migration: '2-color', attempt: index + 1, err: { code: '55P03' } })),
+    );
   });
 
   it('does not hold the locks of the migrations before it, which have been committed', async () => {
@@ -46,7 +56,11 @@ describe('a migration whose table is locked by a long transaction', () => {
     await migrate(url, before);
     await using holder = await lockingSession(url, 'SELECT FROM other');
     const { logger, warnings } = recordingLogger();
-    const migrating = migrate(url, { ...before, '3-color': counted, '4-other-color': statement('ALTER TABLE other ADD COLUMN color text') }, logger);
+    const migrating = migrate(
+      url,
+      { ...before, '3-color': counted, '4-other-color': statement('ALTER TABLE other ADD COLUMN color text') },
+      logger,
+    );
     await untilWaiting(url, 'migration', 'relation');
     await using service = createDatabase<Schema>({ url, applicationName: 'test', logger: silent, ...longTimeout });
     await service.kysely.insertInto('thing').values({ name: 'ball', color: 'red' }).execute();
@@ -88,7 +102,9 @@ describe('a migration whose table is locked by a long transaction', () => {
     await migrate(url, first);
     await using holder = await lockingSession(url, 'SELECT FROM thing');
     const { logger, warnings } = recordingLogger();
-    await expect(migrateDatabase({ url, sets: setOf(expanded), logger, patienceMs: 2_000 })).rejects.toThrow(/test\/2-color .* pg_stat_activity/);
+    await expect(migrateDatabase({ url, sets: setOf(expanded), logger, patienceMs: 2_000 })).rejects.toThrow(
+      /test\/2-color .* pg_stat_activity/,
+    );
     expect(warnings).not.toEqual([]);
     expect(await history(holder)).toEqual(['1-thing']);
     await holder.query('COMMIT');
@@ -100,7 +116,9 @@ describe('a migration whose table is locked by a long transaction', () => {
 it('keeps the migrations before one that fails', async () => {
   const url = await createTestDatabase();
   const { logger, warnings } = recordingLogger();
-  await expect(migrate(url, { ...first, '2-failing': statement('ALTER TABLE nowhere ADD COLUMN name text') }, logger)).rejects.toThrow(/nowhere/);
+  await expect(
+    migrate(url, { ...first, '2-failing': statement('ALTER TABLE nowhere ADD COLUMN name text') }, logger),
+  ).rejects.toThrow(/nowhere/);
   await using session = await openSession(url);
   expect(await history(session)).toEqual(['1-thing']);
   expect(warnings).toEqual([]);
@@ -111,8 +129,12 @@ it('keeps the migrations before one that fails', async () => {
 it('runs the functions of a set together or not at all', async () => {
   const url = await createTestDatabase();
   const fn = (name: string) => statement(`CREATE FUNCTION ${name}() RETURNS integer LANGUAGE sql AS 'SELECT 1'`);
-  const set = (migrations: MigrationSet['migrations']): MigrationSet[] => [{ name: 'test', migrations, inOneTransaction: true }];
-  await expect(migrateDatabase({ url, sets: set({ '1-one': fn('one'), '2-again': fn('one') }), logger: silent })).rejects.toThrow(/already exists/);
+  const set = (migrations: MigrationSet['migrations']): MigrationSet[] => [
+    { name: 'test', migrations, inOneTransaction: true },
+  ];
+  await expect(
+    migrateDatabase({ url, sets: set({ '1-one': fn('one'), '2-again': fn('one') }), logger: silent }),
+  ).rejects.toThrow(/already exists/);
   await using session = await openSession(url);
   expect(await history(session)).toEqual([]);
   await migrateDatabase({ url, sets: set({ '1-one': fn('one'), '2-two': fn('two') }), logger: silent });
@@ -123,7 +145,9 @@ it('runs the functions of a set together or not at all', async () => {
 it('refuses a name before those that have run', async () => {
   const url = await createTestDatabase();
   await migrate(url, expanded);
-  await expect(migrate(url, { ...expanded, '1-thing-color': addColor })).rejects.toThrow(/test\/1-thing-color must come after 2-color/);
+  await expect(migrate(url, { ...expanded, '1-thing-color': addColor })).rejects.toThrow(
+    /test\/1-thing-color must come after 2-color/,
+  );
 });
 
 describe('a run while another one is in progress', () => {
@@ -139,7 +163,9 @@ describe('a run while another one is in progress', () => {
     await eventually(() => expect(messages).toContain('waiting for another run of the migrations'));
     await using session = await openSession(url);
     await eventually(async () => {
-      const { rows } = await session.query("SELECT min(now() - backend_start) > '1.5 s' AS long FROM pg_stat_activity WHERE application_name = 'migration' AND datname = current_database()");
+      const { rows } = await session.query(
+        "SELECT min(now() - backend_start) > '1.5 s' AS long FROM pg_stat_activity WHERE application_name = 'migration' AND datname = current_database()",
+      );
       expect(rows).toEqual([{ long: true }]);
     });
     gate.open();
@@ -193,7 +219,10 @@ describe('an index that is built concurrently', () => {
     expect(warnings).toEqual([]);
     expect(await readIndex(holder)).toMatchObject({ valid: true });
     await holder.query('SET enable_seqscan = off');
-    expect((await holder.query('SELECT name FROM thing WHERE name IS NOT NULL ORDER BY name')).rows).toEqual([{ name: 'meanwhile' }, { name: 'uncommitted' }]);
+    expect((await holder.query('SELECT name FROM thing WHERE name IS NOT NULL ORDER BY name')).rows).toEqual([
+      { name: 'meanwhile' },
+      { name: 'uncommitted' },
+    ]);
   });
 
   it('is built again after an attempt that failed, and kept if it was only not recorded', async () => {
@@ -202,7 +231,9 @@ describe('an index that is built concurrently', () => {
     await using holder = await lockingSession(url, "INSERT INTO thing VALUES ('uncommitted')");
     const failing = migrate(url, indexed);
     await untilWaiting(url, 'migration', 'virtualxid');
-    await holder.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'migration' AND datname = current_database()");
+    await holder.query(
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'migration' AND datname = current_database()",
+    );
     await expect(failing).rejects.toMatchObject({ code: '57014' });
     await holder.query('COMMIT');
     expect(await readIndex(holder)).toMatchObject({ valid: false });
@@ -223,9 +254,15 @@ describe('a history of an earlier version, which used the Migrator of Kysely', (
     const url = await createTestDatabase();
     await migrateWithKysely(url, first);
     // More than one in a millisecond, and names whose order depends on how they are compared.
-    const many = Object.fromEntries(['2-1-b', '2-10-a', '2-2_a', '2-2-a', '2-B', '2-a'].map((name) => [name, statement('SELECT 1')]));
+    const many = Object.fromEntries(
+      ['2-1-b', '2-10-a', '2-2_a', '2-2-a', '2-B', '2-a'].map((name) => [name, statement('SELECT 1')]),
+    );
     await migrate(url, { ...expanded, ...many });
-    await migrateWithKysely(url, { ...expanded, ...many, '3-shape': statement('ALTER TABLE thing ADD COLUMN shape text') });
+    await migrateWithKysely(url, {
+      ...expanded,
+      ...many,
+      '3-shape': statement('ALTER TABLE thing ADD COLUMN shape text'),
+    });
     await migrate(url, expanded);
     await using session = await openSession(url);
     expect(await history(session)).toEqual([...Object.keys({ ...expanded, ...many }).toSorted(), '3-shape']);
@@ -271,7 +308,9 @@ function migrate(url: string, migrations: MigrationSet['migrations'], logger = s
 }
 
 async function migrateWithKysely(url: string, migrations: Record<string, Migration>): Promise<void> {
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: new Pool({ connectionString: url, max: 2 }) }) });
+  const db = new Kysely<unknown>({
+    dialect: new PostgresDialect({ pool: new Pool({ connectionString: url, max: 2 }) }),
+  });
   const migrator = new Migrator({
     db,
     provider: { getMigrations: () => Promise.resolve(migrations) },
@@ -287,7 +326,11 @@ function recordingLogger() {
   const warnings: Record<string, unknown>[] = [];
   const messages: string[] = [];
   const info = (...entry: unknown[]): void => void messages.push(String(entry.at(-1)));
-  return { logger: { info, warn: (fields: Record<string, unknown>) => void warnings.push(fields) } as unknown as Logger, warnings, messages };
+  return {
+    logger: { info, warn: (fields: Record<string, unknown>) => void warnings.push(fields) } as unknown as Logger,
+    warnings,
+    messages,
+  };
 }
 
 /** Work that has come to the gate is there until it is opened. */
@@ -302,7 +345,10 @@ function createGate() {
 
 async function openSession(url: string) {
   const pool = new Pool({ connectionString: url, application_name: 'test', max: 1 });
-  return { query: (text: string) => pool.query<Record<string, unknown>>(text), [Symbol.asyncDispose]: () => pool.end() };
+  return {
+    query: (text: string) => pool.query<Record<string, unknown>>(text),
+    [Symbol.asyncDispose]: () => pool.end(),
+  };
 }
 
 type Session = Awaited<ReturnType<typeof openSession>>;
@@ -315,7 +361,12 @@ async function lockingSession(url: string, text: string): Promise<Session> {
   return session;
 }
 
-async function untilWaiting(url: string, application: 'migration' | 'test', event: 'relation' | 'virtualxid', atLeast = '0 s'): Promise<void> {
+async function untilWaiting(
+  url: string,
+  application: 'migration' | 'test',
+  event: 'relation' | 'virtualxid',
+  atLeast = '0 s',
+): Promise<void> {
   await using session = await openSession(url);
   await eventually(async () => {
     const { rows } = await session.query(
@@ -331,6 +382,8 @@ async function history(session: Session): Promise<unknown[]> {
 }
 
 async function readIndex(session: Session): Promise<unknown> {
-  const { rows } = await session.query("SELECT indexrelid AS id, indisvalid AS valid FROM pg_index WHERE indexrelid = 'thing_by_name'::regclass");
+  const { rows } = await session.query(
+    "SELECT indexrelid AS id, indisvalid AS valid FROM pg_index WHERE indexrelid = 'thing_by_name'::regclass",
+  );
   return rows[0];
 }

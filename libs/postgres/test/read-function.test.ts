@@ -16,15 +16,22 @@ interface Answer {
 let database: Database<Schema>;
 
 beforeAll(async () => {
-  database = createDatabase<Schema>({ url: await createTestDatabase(), applicationName: 'test', logger: testLogger('read-function-test'), ...longTimeout });
-  await sql.raw(`
+  database = createDatabase<Schema>({
+    url: await createTestDatabase(),
+    applicationName: 'test',
+    logger: testLogger('read-function-test'),
+    ...longTimeout,
+  });
+  await sql
+    .raw(`
     CREATE TABLE note (name text PRIMARY KEY);
     INSERT INTO note VALUES ('b'), ('a'), ('c');
     CREATE FUNCTION read_notes(request jsonb) RETURNS TABLE ("noteName" text, connection integer, prepared text[]) LANGUAGE plpgsql STABLE AS $$
     BEGIN
       PERFORM pg_sleep((request ->> 'seconds')::float);
       RETURN QUERY SELECT name, pg_backend_pid(), ARRAY(SELECT statement.name FROM pg_prepared_statements AS statement) FROM note ORDER BY name DESC;
-    END $$;`).execute(database.kysely);
+    END $$;`)
+    .execute(database.kysely);
 });
 afterAll(() => database?.[Symbol.asyncDispose]());
 
@@ -58,6 +65,8 @@ it('is a part of the transaction in which it is made', async () => {
 });
 
 it('rejects with what the database reports, and the connection is used again', async () => {
-  await expect(readFunction(database.kysely, { name: 'read_nothing', request: { crmId: 'crm' } })).rejects.toMatchObject({ code: '42883' });
+  await expect(
+    readFunction(database.kysely, { name: 'read_nothing', request: { crmId: 'crm' } }),
+  ).rejects.toMatchObject({ code: '42883' });
   expect(await readNotes()).toHaveLength(3);
 });

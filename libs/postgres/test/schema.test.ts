@@ -10,9 +10,14 @@ interface Schema {
 
 const logger = testLogger('schema-test');
 
-const createThing: SchemaMigration = { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE thing (name text, old_name text)') };
+const createThing: SchemaMigration = {
+  up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE thing (name text, old_name text)'),
+};
 const addColor: SchemaMigration = { up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE thing ADD COLUMN color text') };
-const dropOldName: SchemaMigration = { breaking: true, up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE thing DROP COLUMN old_name') };
+const dropOldName: SchemaMigration = {
+  breaking: true,
+  up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE thing DROP COLUMN old_name'),
+};
 
 const first = version({ '1-thing': createThing });
 const expanded = version({ '1-thing': createThing, '2-color': addColor });
@@ -22,7 +27,9 @@ it('is older than the code: nothing is read or written until the migrations have
   const url = await createTestDatabase();
   await using database = open(url, first);
   await expect(database.checkSchema()).rejects.toMatchObject({ category: 'unavailable', code: 'database.unavailable' });
-  await expect(database.transaction((tx) => sql`CREATE TABLE other (id int)`.execute(tx))).rejects.toMatchObject({ code: 'database.unavailable' });
+  await expect(database.transaction((tx) => sql`CREATE TABLE other (id int)`.execute(tx))).rejects.toMatchObject({
+    code: 'database.unavailable',
+  });
   await expect(database.ping()).resolves.toBeUndefined();
   await migrateDatabase({ url, sets: first, logger });
   await eventually(() => database.checkSchema());
@@ -47,7 +54,10 @@ it('is newer than the code, which works with it and leaves it unchanged', async 
 
 it('has a breaking migration that the code knows', async () => {
   const url = await createTestDatabase();
-  await Promise.all([migrateDatabase({ url, sets: contracted, logger }), migrateDatabase({ url, sets: contracted, logger })]);
+  await Promise.all([
+    migrateDatabase({ url, sets: contracted, logger }),
+    migrateDatabase({ url, sets: contracted, logger }),
+  ]);
   await using database = open(url, contracted);
   await migrateDatabase({ url, sets: contracted, logger });
   await expect(database.checkSchema()).resolves.toBeUndefined();
@@ -57,24 +67,41 @@ it('has a breaking migration that the code does not know: the code’s migration
   const url = await createTestDatabase();
   await migrateDatabase({ url, sets: contracted, logger });
   const before = await tableNames(url);
-  await expect(migrateDatabase({ url, sets: [...first, ...other], logger })).rejects.toThrow(/test\/3-no-old-name of a newer version/);
+  await expect(migrateDatabase({ url, sets: [...first, ...other], logger })).rejects.toThrow(
+    /test\/3-no-old-name of a newer version/,
+  );
   expect(await tableNames(url)).toEqual(before);
 });
 
 it('does not record a breaking migration that failed', async () => {
   const url = await createTestDatabase();
-  const failing: SchemaMigration = { breaking: true, up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE nowhere DROP COLUMN name') };
-  await expect(migrateDatabase({ url, sets: version({ '1-thing': createThing, '2-failing': failing }), logger })).rejects.toThrow(/nowhere/);
+  const failing: SchemaMigration = {
+    breaking: true,
+    up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE nowhere DROP COLUMN name'),
+  };
+  await expect(
+    migrateDatabase({ url, sets: version({ '1-thing': createThing, '2-failing': failing }), logger }),
+  ).rejects.toThrow(/nowhere/);
   await expect(migrateDatabase({ url, sets: first, logger })).resolves.toBeUndefined();
 });
 
 it('is read on a connection whose caller gives up meanwhile, and which then serves others', async () => {
   const url = await createTestDatabase();
   await migrateDatabase({ url, sets: first, logger });
-  await using database = createDatabase<Schema>({ url, applicationName: 'reading', migrations: first, maxConnections: 1, logger });
+  await using database = createDatabase<Schema>({
+    url,
+    applicationName: 'reading',
+    migrations: first,
+    maxConnections: 1,
+    logger,
+  });
   await using admin = createDatabase({ url, applicationName: 'test', logger });
   const reading = async () => {
-    const { rows } = await sql<{ pid: number }>`SELECT pid FROM pg_stat_activity WHERE application_name = 'reading' AND wait_event_type = 'Lock'`.execute(admin.kysely);
+    const { rows } = await sql<{
+      pid: number;
+    }>`SELECT pid FROM pg_stat_activity WHERE application_name = 'reading' AND wait_event_type = 'Lock'`.execute(
+      admin.kysely,
+    );
     return rows[0]?.pid;
   };
   const select = () => database.kysely.selectFrom('thing').selectAll().execute();
@@ -89,11 +116,16 @@ it('is read on a connection whose caller gives up meanwhile, and which then serv
     await sql`SELECT pg_terminate_backend(${pid})`.execute(admin.kysely);
     return settled;
   });
-  expect(reasons).toMatchObject([{ status: 'rejected' }, { status: 'rejected', reason: { message: expect.stringContaining('timeout') } }]);
+  expect(reasons).toMatchObject([
+    { status: 'rejected' },
+    { status: 'rejected', reason: { message: expect.stringContaining('timeout') } },
+  ]);
   expect(await select()).toEqual([]);
 });
 
-const other: MigrationSet[] = [{ name: 'other', migrations: { '1-other': { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE other (id int)') } } }];
+const other: MigrationSet[] = [
+  { name: 'other', migrations: { '1-other': { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE other (id int)') } } },
+];
 
 function version(migrations: MigrationSet['migrations']): MigrationSet[] {
   return [{ name: 'test', migrations }];
@@ -111,7 +143,9 @@ async function tableNames(url: string): Promise<string[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    const { rows } = await client.query<{ name: string }>("SELECT relname AS name FROM pg_class WHERE relkind = 'r' ORDER BY relname");
+    const { rows } = await client.query<{ name: string }>(
+      "SELECT relname AS name FROM pg_class WHERE relkind = 'r' ORDER BY relname",
+    );
     return rows.map(({ name }) => name);
   } finally {
     await client.end();

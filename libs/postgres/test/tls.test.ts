@@ -1,5 +1,10 @@
 import { type PostgresServer, startPostgres } from '@scheduling/embedded';
-import { type CertificateAuthority, createCertificateAuthority, storeCertificate, testLogger } from '@scheduling/testing';
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+  storeCertificate,
+  testLogger,
+} from '@scheduling/testing';
 import { chmod, chown, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +36,8 @@ describe('a connection with sslmode=verify-full', () => {
     await chmod(key, 0o600);
     const client = new Client(server.url('postgres'));
     await client.connect();
-    for (const [name, value] of Object.entries({ ssl_cert_file: certificate, ssl_key_file: key, ssl: 'on' })) await client.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+    for (const [name, value] of Object.entries({ ssl_cert_file: certificate, ssl_key_file: key, ssl: 'on' }))
+      await client.query(`ALTER SYSTEM SET ${name} = '${value}'`);
     await client.query('SELECT pg_reload_conf()');
     await client.end();
   }
@@ -44,10 +50,16 @@ describe('a connection with sslmode=verify-full', () => {
   it('is encrypted, and refused for another host or another authority', async () => {
     const { authorities } = await storeCertificate(join(folder, 'trusted'), await authority.issue('client'), authority);
     const { pool } = open('localhost', authorities);
-    expect((await pool.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')).rows).toEqual([{ ssl: true }]);
+    expect((await pool.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')).rows).toEqual([
+      { ssl: true },
+    ]);
     await expect(open('127.0.0.1', authorities).ping()).rejects.toThrow(/altnames/);
     const another = await createCertificateAuthority();
-    const { authorities: others } = await storeCertificate(join(folder, 'others'), await another.issue('client'), another);
+    const { authorities: others } = await storeCertificate(
+      join(folder, 'others'),
+      await another.issue('client'),
+      another,
+    );
     await expect(open('localhost', others).ping()).rejects.toThrow(/certificate/);
   });
 
@@ -56,11 +68,16 @@ describe('a connection with sslmode=verify-full', () => {
     const { authorities } = await storeCertificate(join(folder, 'rotated'), await authority.issue('client'), authority);
     const database = open('localhost', authorities);
     await database.ping();
-    await storeCertificate(join(folder, 'rotated'), await authority.issue('client'), { ...authority, cert: `${authority.cert}\n${next.cert}` });
+    await storeCertificate(join(folder, 'rotated'), await authority.issue('client'), {
+      ...authority,
+      cert: `${authority.cert}\n${next.cert}`,
+    });
     await useCertificate(next);
     // What is established stays; a second connection is new.
     const clients = [await database.pool.connect(), await database.pool.connect()];
-    expect(await Promise.all(clients.map((client) => client.query('SELECT 1 AS one').then(({ rows }) => rows)))).toEqual([[{ one: 1 }], [{ one: 1 }]]);
+    expect(
+      await Promise.all(clients.map((client) => client.query('SELECT 1 AS one').then(({ rows }) => rows))),
+    ).toEqual([[{ one: 1 }], [{ one: 1 }]]);
     for (const client of clients) client.release();
   });
 });

@@ -1,5 +1,13 @@
 import { type ActiveSpan, inSpan, runWithContext, startTracing } from '@scheduling/runtime';
-import { type CollectedSpan, createTestDatabase, eventually, longTimeout, type SpanCollector, startSpanCollector, testLogger } from '@scheduling/testing';
+import {
+  type CollectedSpan,
+  createTestDatabase,
+  eventually,
+  longTimeout,
+  type SpanCollector,
+  startSpanCollector,
+  testLogger,
+} from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -18,12 +26,12 @@ let collector: SpanCollector;
 beforeAll(async () => {
   url = await createTestDatabase();
   database = stack.use(createDatabase<Schema>({ url, applicationName: 'test', logger, ...longTimeout }));
-  await sql.raw(`
+  await sql
+    .raw(`
     CREATE TABLE person (name text CONSTRAINT person_name_key UNIQUE);
     CREATE FUNCTION greet(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RETURN to_jsonb('hello ' || (request ->> 'name')); END $$;
-    CREATE FUNCTION list_people(request jsonb) RETURNS TABLE (name text) LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN QUERY SELECT person.name FROM person; END $$;`).execute(
-    database.kysely,
-  );
+    CREATE FUNCTION list_people(request jsonb) RETURNS TABLE (name text) LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN QUERY SELECT person.name FROM person; END $$;`)
+    .execute(database.kysely);
   collector = stack.use(await startSpanCollector());
 });
 afterAll(() => stack.disposeAsync());
@@ -48,7 +56,8 @@ function inTrace<Result>(traceparent: string, work: (span: ActiveSpan) => Promis
   return inSpan('request', { kind: 'SERVER', parent: traceparent }, work);
 }
 
-const greet = (name: string): Promise<unknown> => callFunction(database.kysely, { name: 'greet', request: { crmId: 'crm', name } as { crmId: string }, locks: name });
+const greet = (name: string): Promise<unknown> =>
+  callFunction(database.kysely, { name: 'greet', request: { crmId: 'crm', name } as { crmId: string }, locks: name });
 const namesOf = (spans: CollectedSpan[]): string[] => spans.map(({ name }) => name);
 const attributesOf = ({ attributes }: Pick<CollectedSpan, 'attributes'>): object =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value as object)[0] as unknown]));
@@ -56,7 +65,12 @@ const attributesOf = ({ attributes }: Pick<CollectedSpan, 'attributes'>): object
 it('a call has a span in its own trace, also if it shares its transaction with others', async () => {
   const [one, other] = [newTraceparent(), newTraceparent()];
   const spans = await record(async () => {
-    const answers = await Promise.all([inTrace(one, () => greet('Lovelace')), inTrace(other, () => greet('Grace')), greet('Edsger'), inTrace(newTraceparent('00'), () => greet('Turing'))]);
+    const answers = await Promise.all([
+      inTrace(one, () => greet('Lovelace')),
+      inTrace(other, () => greet('Grace')),
+      greet('Edsger'),
+      inTrace(newTraceparent('00'), () => greet('Turing')),
+    ]);
     expect(answers).toEqual(['hello Lovelace', 'hello Grace', 'hello Edsger', 'hello Turing']);
   });
   expect(namesOf(spans).toSorted()).toEqual(['SELECT greet', 'SELECT greet', 'request', 'request']);
@@ -87,7 +101,15 @@ it('a read and every statement of a transaction have spans, without values', asy
       });
     }),
   );
-  expect(namesOf(spans)).toEqual(['SELECT list_people', 'SELECT person', 'START TRANSACTION', 'INSERT person', 'SELECT greet', 'COMMIT', 'request']);
+  expect(namesOf(spans)).toEqual([
+    'SELECT list_people',
+    'SELECT person',
+    'START TRANSACTION',
+    'INSERT person',
+    'SELECT greet',
+    'COMMIT',
+    'request',
+  ]);
   expect(attributesOf(spans[3]!)).toMatchObject({ 'db.operation.name': 'INSERT', 'db.collection.name': 'person' });
   expect(JSON.stringify(spans)).not.toMatch(/lovelace|grace/i);
 });
@@ -114,14 +136,20 @@ it('a span begins with the wait for a connection, and shows its end', async () =
   });
   const traced = spans.filter(({ name }) => name !== 'request');
   expect(namesOf(traced)).toEqual(['SELECT greet', 'SELECT list_people', 'SELECT person']);
-  const waitsMs = traced.map(({ startTimeUnixNano, events }) => Number(BigInt(events[0]!.timeUnixNano) - BigInt(startTimeUnixNano)) / 1e6);
+  const waitsMs = traced.map(
+    ({ startTimeUnixNano, events }) => Number(BigInt(events[0]!.timeUnixNano) - BigInt(startTimeUnixNano)) / 1e6,
+  );
   for (const each of waitsMs) expect(each).toBeGreaterThan(waitMs);
 });
 
 it('the span of a rejected statement has its SQLSTATE, and not its message', async () => {
   await sql`INSERT INTO person VALUES ('Barbara')`.execute(database.kysely);
   const spans = await record(() =>
-    inTrace(newTraceparent(), () => expect(database.kysely.insertInto('person').values({ name: 'Barbara' }).execute()).rejects.toMatchObject({ code: '23505' })),
+    inTrace(newTraceparent(), () =>
+      expect(database.kysely.insertInto('person').values({ name: 'Barbara' }).execute()).rejects.toMatchObject({
+        code: '23505',
+      }),
+    ),
   );
   const failed = spans.find(({ name }) => name === 'INSERT person')!;
   expect(attributesOf(failed)).toMatchObject({ 'error.type': '23505', 'db.response.status_code': '23505' });
@@ -130,7 +158,11 @@ it('the span of a rejected statement has its SQLSTATE, and not its message', asy
 
 it('a call whose caller has given up has a span that was not sent', async () => {
   const spans = await record(() =>
-    inTrace(newTraceparent(), () => runWithContext({ requestId: 'r', deadlineMs: Date.now() }, () => expect(greet('Lovelace')).rejects.toMatchObject({ code: 'database.unavailable' }))),
+    inTrace(newTraceparent(), () =>
+      runWithContext({ requestId: 'r', deadlineMs: Date.now() }, () =>
+        expect(greet('Lovelace')).rejects.toMatchObject({ code: 'database.unavailable' }),
+      ),
+    ),
   );
   const call = spans.find(({ name }) => name === 'SELECT greet')!;
   expect(call.events).toEqual([]);

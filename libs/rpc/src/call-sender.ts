@@ -17,8 +17,9 @@ const maxCalls = 16;
 const maxBytes = 1_048_576;
 
 /**
- * Makes calls on streams that stay open, because most of what a gRPC call costs does not depend on what it does. Those that are made in the same turn
- * of the event loop are sent at once. No call waits for others, and each has its own outcome and its own deadline.
+ * Makes calls on streams that stay open, because most of what a gRPC call costs does not depend on what it does. Those
+ * that are made in the same turn of the event loop are sent at once. No call waits for others, and each has its own
+ * outcome and its own deadline.
  */
 export function createCallSender(channel: Channel): CallSender {
   const streams: (CallStream | undefined)[] = Array.from({ length: maxStreams });

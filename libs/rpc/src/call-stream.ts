@@ -1,4 +1,10 @@
-import { type Client, type ClientDuplexStream, type Metadata, type ServiceError, status as Status } from '@grpc/grpc-js';
+import {
+  type Client,
+  type ClientDuplexStream,
+  type Metadata,
+  type ServiceError,
+  status as Status,
+} from '@grpc/grpc-js';
 import { BatchServiceService, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import type { Channel } from './channel.ts';
 import { toServiceError } from './errors.ts';
@@ -14,18 +20,22 @@ interface Pending {
 const { makeCalls } = BatchServiceService;
 /** After this time a stream takes no further calls: another one may be served by a new replica. */
 const maxAgeMs = 10_000;
-/** A call that is not answered in time is a reason for new connections if nothing has come on its stream for this long. */
+/**
+ * A call that is not answered in time is a reason for new connections if nothing has come on its stream for this long.
+ */
 const silentMs = 500;
 
 /**
- * A stream on which calls are made, any number at the same time. It takes calls until it is a while old, one is not answered in time, or the server stops,
- * and ends when those are answered.
+ * A stream on which calls are made, any number at the same time. It takes calls until it is a while old, one is not
+ * answered in time, or the server stops, and ends when those are answered.
  *
- * A call is not sent before the server has accepted the stream. A server that closes a connection, because of its age or because it stops, answers all that
- * it has accepted, but nobody knows what became of a stream that reached it at that moment.
+ * A call is not sent before the server has accepted the stream. A server that closes a connection, because of its age
+ * or because it stops, answers all that it has accepted, but nobody knows what became of a stream that reached it at
+ * that moment.
  *
- * With its acceptance, and with each message, the server says what time it is. So every call has a deadline by the clock of the server, which rejects a call that
- * reaches it later, because the network has kept it, or because the server stood still. It may have been repeated since then.
+ * With its acceptance, and with each message, the server says what time it is. So every call has a deadline by the
+ * clock of the server, which rejects a call that reaches it later, because the network has kept it, or because the
+ * server stood still. It may have been repeated since then.
  */
 export class CallStream {
   /** With which it was opened. */
@@ -41,17 +51,27 @@ export class CallStream {
   readonly #sent = new Map<number, Pending>();
   #sentCount = 0;
   #lastMessageMs = 0;
-  /** By how much the clock of the server is ahead of that of `performance`, at least: what it says takes a while to arrive. Undefined if it says nothing. */
+  /**
+   * By how much the clock of the server is ahead of that of `performance`, at least: what it says takes a while to
+   * arrive. Undefined if it says nothing.
+   */
   #serverAheadMs: number | undefined;
   #isOpen = true;
   readonly #retirement: NodeJS.Timeout;
 
-  /** @param sendElsewhere what happens to a call that the server cannot have received, because it has not accepted the stream */
+  /**
+   * @param sendElsewhere what happens to a call that the server cannot have received, because it has not accepted the
+   *   stream
+   */
   constructor(channel: Channel, sendElsewhere: (call: WaitingCall, error: ServiceError) => void) {
     this.client = channel.client;
     this.#channel = channel;
     this.#sendElsewhere = sendElsewhere;
-    this.#stream = this.client.makeBidiStreamRequest(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
+    this.#stream = this.client.makeBidiStreamRequest(
+      makeCalls.path,
+      makeCalls.requestSerialize,
+      makeCalls.responseDeserialize,
+    );
     this.#retirement = setTimeout(() => this.close(), maxAgeMs).unref();
     this.#stream.on('metadata', (metadata: Metadata) => this.#accept(metadata));
     this.#stream.on('data', (response: MakeCallsResponse) => this.#receive(response));
@@ -159,7 +179,10 @@ function lost({ code, details }: ServiceError): ServiceError {
   return toServiceError({ code: code === Status.UNIMPLEMENTED ? code : Status.UNAVAILABLE, details });
 }
 
-/** A server of a version without this kind of stream, or that does not serve the method on one, may know the method itself. */
+/**
+ * A server of a version without this kind of stream, or that does not serve the method on one, may know the method
+ * itself.
+ */
 function fail(channel: Channel, call: WaitingCall, error: ServiceError): void {
   if (error.code === Status.UNIMPLEMENTED) sendAlone(channel, call);
   else call.reject(error);

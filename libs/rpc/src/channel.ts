@@ -11,9 +11,10 @@ export interface Channel extends Disposable {
 }
 
 /**
- * gRPC by itself keeps using a connection until the operating system reports that it is dead, which takes a quarter of an hour, and waits for two minutes for
- * one to an address where nobody answers. Its keepalive would notice the former, but grpc-js 1.14.7 also sends it on connections that are closing, and takes
- * what follows for the death of the other side: whatever is in progress on them would fail, a minute after they were opened and with every server that stops.
+ * gRPC by itself keeps using a connection until the operating system reports that it is dead, which takes a quarter of
+ * an hour, and waits for two minutes for one to an address where nobody answers. Its keepalive would notice the former,
+ * but grpc-js 1.14.7 also sends it on connections that are closing, and takes what follows for the death of the other
+ * side: whatever is in progress on them would fail, a minute after they were opened and with every server that stops.
  * So whoever waits in vain replaces the connections. The name is resolved again.
  *
  * @param open with additional options

@@ -25,16 +25,21 @@ export interface CredentialsOptions {
 }
 
 /**
- * Loads the credentials of a process. With files, every call uses mutual TLS: a server accepts only clients with a certificate of the authorities,
- * and a client only servers with a certificate of the authorities that contains the name in the address. Changed files are used for new
- * connections as soon as they match each other.
+ * Loads the credentials of a process. With files, every call uses mutual TLS: a server accepts only clients with a
+ * certificate of the authorities, and a client only servers with a certificate of the authorities that contains the
+ * name in the address. Changed files are used for new connections as soon as they match each other.
  *
  * @throws FatalError if a file cannot be read or the files do not match
  */
 export function openCredentials({ files, logger, metrics, refreshMs = 10_000 }: CredentialsOptions): RpcCredentials {
   if (files === undefined) {
     if (metrics) showExpiry(metrics, () => Number.POSITIVE_INFINITY);
-    return { server: ServerCredentials.createInsecure(), channel: ChannelCredentials.createInsecure(), mutual: false, [Symbol.dispose]: () => undefined };
+    return {
+      server: ServerCredentials.createInsecure(),
+      channel: ChannelCredentials.createInsecure(),
+      mutual: false,
+      [Symbol.dispose]: () => undefined,
+    };
   }
   const provider = createProvider(readMaterial(files));
   const timer = setInterval(() => refresh(provider, files, logger), refreshMs).unref();
@@ -56,7 +61,9 @@ interface Material {
 /** Throws unless the files match: a partial renewal must not be used. */
 function readMaterial(files: TlsFiles): Material {
   try {
-    const [certificate, privateKey, caCertificate] = [files.certificate, files.key, files.authorities].map((file) => readFileSync(file)) as [Buffer, Buffer, Buffer];
+    const [certificate, privateKey, caCertificate] = [files.certificate, files.key, files.authorities].map((file) =>
+      readFileSync(file),
+    ) as [Buffer, Buffer, Buffer];
     createSecureContext({ cert: certificate, key: privateKey, ca: caCertificate });
     return { certificate, privateKey, caCertificate };
   } catch (error) {
@@ -69,7 +76,9 @@ interface Provider extends experimental.CertificateProvider {
   replace(material: Material): void;
 }
 
-/** grpc-js has its own provider for files, but that one refuses all connections while the files are partially renewed. */
+/**
+ * grpc-js has its own provider for files, but that one refuses all connections while the files are partially renewed.
+ */
 function createProvider(material: Material): Provider {
   const authorityListeners = new Set<experimental.CaCertificateUpdateListener>();
   const identityListeners = new Set<experimental.IdentityCertificateUpdateListener>();
@@ -107,7 +116,11 @@ function refresh(provider: Provider, files: TlsFiles, logger: Logger): void {
 }
 
 function isSame(left: Material, right: Material): boolean {
-  return left.certificate.equals(right.certificate) && left.privateKey.equals(right.privateKey) && left.caCertificate.equals(right.caCertificate);
+  return (
+    left.certificate.equals(right.certificate) &&
+    left.privateKey.equals(right.privateKey) &&
+    left.caCertificate.equals(right.caCertificate)
+  );
 }
 
 function showExpiry(metrics: Metrics, readSeconds: () => number): void {

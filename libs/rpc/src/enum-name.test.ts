@@ -7,7 +7,8 @@ it('lists the names of an enum in the order of the proto file', () => {
 });
 
 it('names every value except the placeholders', () => {
-  for (const name of enumNames(ParticipationState)) expect(enumName(ParticipationState, ParticipationState[name])).toBe(name);
+  for (const name of enumNames(ParticipationState))
+    expect(enumName(ParticipationState, ParticipationState[name])).toBe(name);
   expect(enumName(ParticipationState, ParticipationState.UNSPECIFIED)).toBeUndefined();
   expect(enumName(ParticipationState, ParticipationState.UNRECOGNIZED)).toBeUndefined();
 });

@@ -7,6 +7,9 @@ export function enumNames<Enum extends Record<string, string>>(values: Enum): En
 }
 
 /** The name of a received value; undefined if it is not set, or comes from a newer version. */
-export function enumName<Enum extends Record<string, string>>(values: Enum, value: Enum[keyof Enum]): EnumName<Enum> | undefined {
+export function enumName<Enum extends Record<string, string>>(
+  values: Enum,
+  value: Enum[keyof Enum],
+): EnumName<Enum> | undefined {
   return enumNames(values).find((name) => values[name] === value);
 }

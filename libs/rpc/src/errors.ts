@@ -49,7 +49,10 @@ export function internalStatus(): StatusObject {
   return { code: Status.INTERNAL, details: internalDetails, metadata: new Metadata() };
 }
 
-/** The only place where a gRPC status becomes a domain error. An error that is not ours means that the service is unavailable, or is returned unchanged. */
+/**
+ * The only place where a gRPC status becomes a domain error. An error that is not ours means that the service is
+ * unavailable, or is returned unchanged.
+ */
 export function fromServiceError(error: ServiceError, service: string): Error {
   const category = categories.get(error.code);
   const details = error.metadata?.get(detailsKey)[0];
@@ -66,7 +69,8 @@ export function fromServiceError(error: ServiceError, service: string): Error {
     case Status.UNIMPLEMENTED:
       return unanswered(error, service);
     case Status.INTERNAL:
-      // Not a response of the service, but the end of the connection: Node closes one on which very many calls were cancelled in a short time.
+      // Not a response of the service, but the end of the connection: Node closes one on which very many calls were
+      // cancelled in a short time.
       return error.details === internalDetails ? error : unanswered(error, service);
     default:
       return error;
@@ -75,7 +79,9 @@ export function fromServiceError(error: ServiceError, service: string): Error {
 
 /** Whether a call failed because its method does not exist at the address. */
 export function isUnimplemented(error: unknown): boolean {
-  return error instanceof DomainError && (error.cause as Partial<ServiceError> | undefined)?.code === Status.UNIMPLEMENTED;
+  return (
+    error instanceof DomainError && (error.cause as Partial<ServiceError> | undefined)?.code === Status.UNIMPLEMENTED
+  );
 }
 
 function unanswered(error: ServiceError, service: string): DomainError {

@@ -1,16 +1,23 @@
 import type { Definition, MethodDefinition, RequestOf, ResponseOf } from './definition.ts';
 
-/** The implementation of each method of a service. A handler rejects with a DomainError for errors that the caller may see. */
+/**
+ * The implementation of each method of a service. A handler rejects with a DomainError for errors that the caller may
+ * see.
+ */
 export type Handlers<D extends Definition> = {
   [Name in keyof D]: D[Name]['responseStream'] extends true ? StreamingHandler<D[Name]> : UnaryHandler<D[Name]>;
 };
 
 type UnaryHandler<M extends MethodDefinition> = (request: RequestOf<M>) => Promise<ResponseOf<M>>;
 /** `signal` aborts when the caller disconnects or its deadline passes. */
-type StreamingHandler<M extends MethodDefinition> = (request: RequestOf<M>, signal: AbortSignal) => AsyncIterable<ResponseOf<M>>;
+type StreamingHandler<M extends MethodDefinition> = (
+  request: RequestOf<M>,
+  signal: AbortSignal,
+) => AsyncIterable<ResponseOf<M>>;
 
 /**
- * Who may call each method under mutual TLS: the names in their certificates. Without mutual TLS callers have no names, and the table has no effect.
+ * Who may call each method under mutual TLS: the names in their certificates. Without mutual TLS callers have no names,
+ * and the table has no effect.
  */
 export type Callers<D extends Definition> = { readonly [Name in keyof D]: readonly string[] };
 
@@ -19,7 +26,10 @@ export interface HostedService {
   definition: Definition;
   callers: Readonly<Record<string, readonly string[]>>;
   handlers: Record<string, (request: never, signal: AbortSignal) => unknown>;
-  /** The methods whose work in the database is a call of a SQL function, which shares a connection with others: more of them may be in progress. */
+  /**
+   * The methods whose work in the database is a call of a SQL function, which shares a connection with others: more of
+   * them may be in progress.
+   */
   light?: readonly string[];
   /** The same, except for calls with an idempotency key, which need a transaction of their own. */
   lightWithoutKey?: readonly string[];

@@ -13,7 +13,9 @@ export interface IncomingCall {
 }
 
 /** A call that came alone. */
-export function incomingCall(call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>): IncomingCall {
+export function incomingCall(
+  call: ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>,
+): IncomingCall {
   return {
     request: call.request,
     header: (name) => call.metadata.get(name)[0]?.toString(),

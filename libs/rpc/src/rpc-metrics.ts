@@ -3,7 +3,10 @@ import type { Metrics } from '@scheduling/runtime';
 import { Histogram } from 'prom-client';
 import type { MethodDefinition } from './definition.ts';
 
-/** Starts measuring a call. The returned function counts it the first time: a call that has its status may still be cancelled. */
+/**
+ * Starts measuring a call. The returned function counts it the first time: a call that has its status may still be
+ * cancelled.
+ */
 export type MeasureCall = (method: MethodDefinition) => (status: Status) => void;
 
 const labelNames = ['rpc_service', 'rpc_method', 'rpc_status'] as const;
@@ -11,7 +14,8 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 
 
 /** Measures every call served, a stream until its end. */
 export function measureServedCalls(metrics: Metrics | undefined): MeasureCall {
-  const help = 'Time from the arrival of a gRPC call to its status; CANCELLED if the caller disconnected or its deadline expired';
+  const help =
+    'Time from the arrival of a gRPC call to its status; CANCELLED if the caller disconnected or its deadline expired';
   return measureCalls(metrics, { name: 'rpc_server_duration_seconds', help });
 }
 
@@ -33,7 +37,10 @@ function measureCalls(metrics: Metrics | undefined, { name, help }: { name: stri
     return (status) => {
       if (finished) return;
       finished = true;
-      durations.observe({ rpc_service: service, rpc_method: method, rpc_status: Status[status] }, (performance.now() - startedMs) / 1_000);
+      durations.observe(
+        { rpc_service: service, rpc_method: method, rpc_status: Status[status] },
+        (performance.now() - startedMs) / 1_000,
+      );
     };
   };
 }

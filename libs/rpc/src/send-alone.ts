@@ -20,11 +20,22 @@ export interface WaitingCall extends OutgoingCall {
 }
 
 /** Makes a gRPC call of its own for a call. */
-export function sendAlone({ client }: Channel, { path, request, metadata, deadlineMs, onReplay, resolve, reject }: WaitingCall): void {
-  const call = client.makeUnaryRequest(path, unchanged, unchanged, request, toMetadata(metadata), { deadline: deadlineMs }, (error, response) => {
-    if (error) reject(error);
-    else resolve(response!);
-  });
+export function sendAlone(
+  { client }: Channel,
+  { path, request, metadata, deadlineMs, onReplay, resolve, reject }: WaitingCall,
+): void {
+  const call = client.makeUnaryRequest(
+    path,
+    unchanged,
+    unchanged,
+    request,
+    toMetadata(metadata),
+    { deadline: deadlineMs },
+    (error, response) => {
+      if (error) reject(error);
+      else resolve(response!);
+    },
+  );
   call.on('metadata', (received: Metadata) => {
     if (received.get(replayHeader).length > 0) onReplay?.();
   });

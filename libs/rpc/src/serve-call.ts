@@ -1,6 +1,16 @@
 import { Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
-import { type ActiveSpan, currentContext, type FairQueue, type Logger, type Metrics, newRequestId, type RequestContext, runWithContext, startSpan } from '@scheduling/runtime';
+import {
+  type ActiveSpan,
+  currentContext,
+  type FairQueue,
+  type Logger,
+  type Metrics,
+  newRequestId,
+  type RequestContext,
+  runWithContext,
+  startSpan,
+} from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
@@ -34,12 +44,26 @@ export interface ServedMethod {
 }
 
 /** A method without callers serves nobody. */
-export function servedMethods(hosted: HostedService, { isMutual }: { isMutual: boolean }, options: ServingOptions): [string, ServedMethod][] {
+export function servedMethods(
+  hosted: HostedService,
+  { isMutual }: { isMutual: boolean },
+  options: ServingOptions,
+): [string, ServedMethod][] {
   const { definition, handlers, callers, light = [], lightWithoutKey = [] } = hosted;
   const measure = measureServedCalls(options.metrics);
   return Object.entries(definition).map(([name, method]) => {
     const weight = { isLight: light.includes(name), isLightWithoutKey: lightWithoutKey.includes(name) };
-    return [name, { method, handler: handlers[name]!, ...weight, callers: isMutual ? (callers[name] ?? []) : undefined, measure, options }];
+    return [
+      name,
+      {
+        method,
+        handler: handlers[name]!,
+        ...weight,
+        callers: isMutual ? (callers[name] ?? []) : undefined,
+        measure,
+        options,
+      },
+    ];
   });
 }
 
@@ -63,7 +87,11 @@ function weightOf({ isLight, isLightWithoutKey }: ServedMethod, { header }: Inco
 }
 
 /** Runs the work of a call within its caller's request context and trace. Resolves with the status if it fails. */
-export async function serve<Result>(served: ServedMethod, call: IncomingCall, work: () => Promise<Result>): Promise<Result | StatusObject> {
+export async function serve<Result>(
+  served: ServedMethod,
+  call: IncomingCall,
+  work: () => Promise<Result>,
+): Promise<Result | StatusObject> {
   const { method, callers, measure, options } = served;
   const finish = measure(method);
   const cancel = (): void => finish(Status.CANCELLED);
@@ -130,12 +158,16 @@ function contextOf({ header, deadlineMs, signal, request }: IncomingCall, method
 }
 
 /**
- * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted (`in_parts`, `as_json`) is not content: a
- * repetition may come from a caller of another version.
+ * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted
+ * (`in_parts`, `as_json`) is not content: a repetition may come from a caller of another version.
  */
 function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
   const content = { ...(request as object), inParts: undefined, asJson: undefined };
-  return createHash('sha256').update(path).update('\0').update(requestSerialize(content as never)).digest();
+  return createHash('sha256')
+    .update(path)
+    .update('\0')
+    .update(requestSerialize(content as never))
+    .digest();
 }
 
 function statusFor(error: unknown, method: MethodDefinition, { logger, translateError }: ServingOptions): StatusObject {

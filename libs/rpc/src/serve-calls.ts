@@ -13,8 +13,8 @@ export interface CallStreams {
 }
 
 /**
- * Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same turn of the event loop are answered at once.
- * A call that arrives after its deadline is not begun.
+ * Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same
+ * turn of the event loop are answered at once. A call that arrives after its deadline is not begun.
  */
 export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): CallStreams {
   const streams = new Set<ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>>();
@@ -30,7 +30,10 @@ export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): C
   };
 }
 
-function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>): void {
+function serveStream(
+  methods: ReadonlyMap<string, ServedMethod>,
+  stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>,
+): void {
   // The caller waits for this: from now on, the stream is served to its end.
   stream.sendMetadata(toMetadata({ [clockHeader]: String(performance.now()) }));
   const caller = callerOf(stream);
@@ -69,7 +72,10 @@ function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: ServerD
   });
 }
 
-/** For how long its caller still waits, in whole milliseconds. 0 if the call is late: a timer with a negative time would be reported as a fault. */
+/**
+ * For how long its caller still waits, in whole milliseconds. 0 if the call is late: a timer with a negative time would
+ * be reported as a fault.
+ */
 function remainingOf({ timeoutMs, deadlineMs = Number.POSITIVE_INFINITY }: Call): number {
   return Math.max(0, Math.min(timeoutMs, Math.floor(deadlineMs - performance.now())));
 }
@@ -79,15 +85,28 @@ interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
 }
 
 /** Never rejects. */
-async function answer(served: ServedMethod | undefined, call: Call, { remainingMs, ...context }: CallContext): Promise<Omit<Answer, 'index'>> {
+async function answer(
+  served: ServedMethod | undefined,
+  call: Call,
+  { remainingMs, ...context }: CallContext,
+): Promise<Omit<Answer, 'index'>> {
   if (remainingMs === 0) return rejection(Status.DEADLINE_EXCEEDED, 'The call came too late.');
   if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
   const { requestDeserialize, responseSerialize } = served.method;
   try {
-    const incoming = { ...context, request: requestDeserialize(call.request), header: (name: string) => call.metadata[name], deadlineMs: Date.now() + remainingMs };
+    const incoming = {
+      ...context,
+      request: requestDeserialize(call.request),
+      header: (name: string) => call.metadata[name],
+      deadlineMs: Date.now() + remainingMs,
+    };
     const answered = await answerCall(served, incoming);
-    if (!('response' in answered)) return { outcome: { $case: 'rejection', value: toRejection(answered) }, isReplay: false };
-    return { outcome: { $case: 'response', value: responseSerialize(answered.response as never) }, isReplay: answered.isReplay };
+    if (!('response' in answered))
+      return { outcome: { $case: 'rejection', value: toRejection(answered) }, isReplay: false };
+    return {
+      outcome: { $case: 'response', value: responseSerialize(answered.response as never) },
+      isReplay: answered.isReplay,
+    };
   } catch {
     return rejection(Status.INTERNAL, 'The message is malformed.');
   }

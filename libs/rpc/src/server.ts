@@ -36,13 +36,15 @@ export interface RpcServer extends AsyncDisposable {
 
 const drainTimeoutMs = 8_000;
 
-/** Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s. */
+/**
+ * Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s.
+ */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const server = new Server({
     // Old connections accept no new calls. Calls in progress are finished, however long a stream is being read.
     'grpc.max_connection_age_ms': options.maxConnectionAgeMs ?? 60_000,
-    // There is no keepalive (see channel.ts). So what a dead client leaves behind ends when TCP gives up, after about a quarter of an hour.
-    // Its statistics about every call are read by nobody.
+    // There is no keepalive (see channel.ts). So what a dead client leaves behind ends when TCP gives up, after about a
+    // quarter of an hour. Its statistics about every call are read by nobody.
     'grpc.enable_channelz': 0,
   });
   const isMutual = options.credentials?.mutual === true;
@@ -59,7 +61,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
   const credentials = options.credentials?.server ?? ServerCredentials.createInsecure();
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${options.host}:${options.port}`, credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
+    server.bindAsync(`${options.host}:${options.port}`, credentials, (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
   });
   return {
     port,
@@ -76,7 +80,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 }
 
 function implementation(methods: [string, ServedMethod][]): UntypedServiceImplementation {
-  return Object.fromEntries(methods.map(([name, served]) => [name, served.method.responseStream ? streaming(served) : unary(served)]));
+  return Object.fromEntries(
+    methods.map(([name, served]) => [name, served.method.responseStream ? streaming(served) : unary(served)]),
+  );
 }
 
 function unary(served: ServedMethod): handleUnaryCall<unknown, unknown> {
@@ -98,10 +104,16 @@ function streaming(served: ServedMethod): handleServerStreamingCall<unknown, unk
   };
 }
 
-async function writeMessages(served: ServedMethod, incoming: IncomingCall, call: ServerWritableStream<unknown, unknown>): Promise<void> {
+async function writeMessages(
+  served: ServedMethod,
+  incoming: IncomingCall,
+  call: ServerWritableStream<unknown, unknown>,
+): Promise<void> {
   const { signal, request } = incoming;
   try {
-    await using messages = (served.handler(request as never, signal) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncGenerator;
+    await using messages = (served.handler(request as never, signal) as AsyncIterable<unknown>)[
+      Symbol.asyncIterator
+    ]() as AsyncGenerator;
     // Whoever has received a part of a list waits for the rest.
     for (let patient = false; ; patient = true) {
       const message = await nextMessage(messages, served, incoming, { patient, signal });
@@ -117,7 +129,12 @@ async function writeMessages(served: ServedMethod, incoming: IncomingCall, call:
 }
 
 /** Each message is made in a turn of its own; a slow reader has none. */
-async function nextMessage(messages: AsyncGenerator, { options }: ServedMethod, incoming: IncomingCall, waiting: WaitOptions): Promise<IteratorResult<unknown>> {
+async function nextMessage(
+  messages: AsyncGenerator,
+  { options }: ServedMethod,
+  incoming: IncomingCall,
+  waiting: WaitOptions,
+): Promise<IteratorResult<unknown>> {
   using _turn = await takeTurn(options.turns, incoming, { weight: messageWeight, ...waiting });
   return await messages.next();
 }

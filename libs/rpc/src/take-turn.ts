@@ -11,8 +11,8 @@ export const lightWeight = 1;
 export const messageWeight = 48;
 
 /**
- * Waits for a turn of the tenant that a request is about. Calls within calls do not wait: two services whose tenants' turns are all taken by calls to
- * each other would wait forever. Rejects with `service.unavailable`.
+ * Waits for a turn of the tenant that a request is about. Calls within calls do not wait: two services whose tenants'
+ * turns are all taken by calls to each other would wait forever. Rejects with `service.unavailable`.
  */
 export async function takeTurn(
   turns: FairQueue | undefined,
@@ -24,7 +24,9 @@ export async function takeTurn(
   try {
     return await turns.enter(crmId, weight, waiting);
   } catch (error) {
-    throw error instanceof QueueFull ? new DomainError('service.unavailable', { text: 'Too many calls for one CRM are in progress.', cause: error }) : error;
+    throw error instanceof QueueFull
+      ? new DomainError('service.unavailable', { text: 'Too many calls for one CRM are in progress.', cause: error })
+      : error;
   }
 }
 

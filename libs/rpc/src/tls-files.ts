@@ -15,5 +15,9 @@ export function readTlsFiles(read: EnvironmentReader): TlsFiles | undefined {
   const given = Object.values(names).filter((name) => read.text(name, '') !== '');
   if (given.length === 0) return undefined;
   // One is useless without the others, so now they are required.
-  return { certificate: read.text(names.certificate), key: read.text(names.key), authorities: read.text(names.authorities) };
+  return {
+    certificate: read.text(names.certificate),
+    key: read.text(names.key),
+    authorities: read.text(names.authorities),
+  };
 }

@@ -35,10 +35,18 @@ describe('a call', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  async function connect(getCustomer: CustomerHandlers['getCustomer'], createCustomer?: CustomerHandlers['createCustomer']) {
+  async function connect(
+    getCustomer: CustomerHandlers['getCustomer'],
+    createCustomer?: CustomerHandlers['createCustomer'],
+  ) {
     const handlers = someHandlers(CustomerServiceService, { getCustomer, ...(createCustomer && { createCustomer }) });
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }),
+      await startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services: [hostService(CustomerServiceService, callers, handlers)],
+      }),
     );
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
   }
@@ -52,14 +60,17 @@ describe('a call', () => {
   it('carries who caused it, on to the next service as well', async () => {
     const next = await connect(async () => ({ customer: customer(currentActor()) }));
     const client = await connect(() => next.getCustomer(request));
-    const answer = await runWithContext({ requestId: 'request-1', actor: 'crm:sk_123456789' }, () => client.getCustomer(request));
+    const answer = await runWithContext({ requestId: 'request-1', actor: 'crm:sk_123456789' }, () =>
+      client.getCustomer(request),
+    );
     expect(answer.customer).toEqual(customer('crm:sk_123456789'));
     expect((await client.getCustomer(request)).customer).toEqual(customer('service'));
   });
 
   it('carries the idempotency key and a fingerprint of the request, but not on to the next service', async () => {
     const seen: [string | undefined, string | undefined][] = [];
-    const remember = () => seen.push([currentContext()?.idempotency?.key, currentContext()?.idempotency?.fingerprint.toString('hex')]);
+    const remember = () =>
+      seen.push([currentContext()?.idempotency?.key, currentContext()?.idempotency?.fingerprint.toString('hex')]);
     const next = await connect(async () => {
       remember();
       return {};
@@ -107,16 +118,27 @@ describe('a call', () => {
     expect(replays).toEqual(['again']);
   });
 
-  it.each(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'gone', 'unprocessable', 'limited', 'unavailable'] as const)(
-    'returns a domain error of category %s unchanged, even if its code is unknown here',
-    async (category) => {
-      const errors = [{ pointer: '/näme', detail: 'is empty' }];
-      const client = await connect(() => Promise.reject(new DomainError('customer.test' as ErrorCode, { category, text: 'Größe', errors, retryAfterSeconds: 7 })));
-      const failure = await client.getCustomer(request).catch((error: unknown) => error);
-      expect(failure).toBeInstanceOf(DomainError);
-      expect(failure).toMatchObject({ category, code: 'customer.test', message: 'Größe', errors, retryAfterSeconds: 7 });
-    },
-  );
+  it.each([
+    'invalid',
+    'unauthenticated',
+    'forbidden',
+    'not_found',
+    'conflict',
+    'gone',
+    'unprocessable',
+    'limited',
+    'unavailable',
+  ] as const)('returns a domain error of category %s unchanged, even if its code is unknown here', async (category) => {
+    const errors = [{ pointer: '/näme', detail: 'is empty' }];
+    const client = await connect(() =>
+      Promise.reject(
+        new DomainError('customer.test' as ErrorCode, { category, text: 'Größe', errors, retryAfterSeconds: 7 }),
+      ),
+    );
+    const failure = await client.getCustomer(request).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(DomainError);
+    expect(failure).toMatchObject({ category, code: 'customer.test', message: 'Größe', errors, retryAfterSeconds: 7 });
+  });
 
   it('reveals nothing about an unexpected error', async () => {
     const client = await connect(() => Promise.reject(new Error('password=secret')));
@@ -155,12 +177,19 @@ describe('a call', () => {
     stack.defer(() => void server.close());
     server.on('stream', ({ session }) => session?.goaway(constants.NGHTTP2_INTERNAL_ERROR));
     server.on('sessionError', () => undefined);
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${(server.address() as AddressInfo).port}`));
-    await expect(client.createCustomer(newCustomer)).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `127.0.0.1:${(server.address() as AddressInfo).port}`),
+    );
+    await expect(client.createCustomer(newCustomer)).rejects.toMatchObject({
+      category: 'unavailable',
+      code: 'service.unavailable',
+    });
   });
 
   it('does not fail while its server restarts', async () => {
-    const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
+    const handlers = someHandlers(CustomerServiceService, {
+      createCustomer: async () => ({ customer: customer('1'), created: true }),
+    });
     const services = [hostService(CustomerServiceService, callers, handlers)];
     const first = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${first.port}`, longTimeout));
@@ -180,14 +209,25 @@ describe('a call', () => {
     await expect(client.getCustomer(request)).rejects.toMatchObject({ code: 'service.unavailable' });
 
     const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer: customer('1') }) });
-    stack.use(await startRpcServer({ host: '127.0.0.1', port, logger, services: [hostService(CustomerServiceService, callers, handlers)] }));
+    stack.use(
+      await startRpcServer({
+        host: '127.0.0.1',
+        port,
+        logger,
+        services: [hostService(CustomerServiceService, callers, handlers)],
+      }),
+    );
     await eventually(() => client.getCustomer(request));
   });
 
   it('does not fail when its connection reaches its maximum age', async () => {
-    const handlers = someHandlers(CustomerServiceService, { createCustomer: async () => ({ customer: customer('1'), created: true }) });
+    const handlers = someHandlers(CustomerServiceService, {
+      createCustomer: async () => ({ customer: customer('1'), created: true }),
+    });
     const services = [hostService(CustomerServiceService, callers, handlers)];
-    const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }));
+    const server = stack.use(
+      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, maxConnectionAgeMs: 100 }),
+    );
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
     const endMs = Date.now() + 1_500;
     const call = async (): Promise<void> => {
@@ -196,7 +236,10 @@ describe('a call', () => {
     await expect(Promise.all(Array.from({ length: 20 }, call))).resolves.toHaveLength(20);
   });
 
-  const answering = { createCustomer: async () => ({ customer: customer('1'), created: true }), getCustomer: async () => ({ customer: customer('1') }) };
+  const answering = {
+    createCustomer: async () => ({ customer: customer('1'), created: true }),
+    getCustomer: async () => ({ customer: customer('1') }),
+  };
   const within = (ms: number, client: Pick<RpcClient<typeof CustomerServiceService>, 'createCustomer'>) =>
     runWithContext({ requestId: 'r', deadlineMs: Date.now() + ms }, () => client.createCustomer(newCustomer));
 
@@ -207,7 +250,13 @@ describe('a call', () => {
 
   /** Another service, which does not know the methods of customer. */
   async function startOther(): Promise<RpcServer> {
-    const services = [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), someHandlers(AppointmentServiceService, {}))];
+    const services = [
+      hostService(
+        AppointmentServiceService,
+        someCallers(AppointmentServiceService),
+        someHandlers(AppointmentServiceService, {}),
+      ),
+    ];
     return stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
   }
 
@@ -226,7 +275,9 @@ describe('a call', () => {
       for (const socket of established) socket.destroy();
       network.close();
     });
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${(network.address() as AddressInfo).port}`));
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `127.0.0.1:${(network.address() as AddressInfo).port}`),
+    );
     return { client, established };
   }
 
@@ -246,15 +297,19 @@ describe('a call', () => {
     const startedMs = Date.now();
     route.port = (await startCustomer()).port;
     await eventually(() => within(1_000, client));
-    // After 10 s a call would no longer wait for a connection, and after its 2 s replace it because it was not answered.
+    // After 10 s a call would no longer wait for a connection, and after its 2 s replace it because it was not
+    // answered.
     expect(Date.now() - startedMs).toBeLessThan(10_000);
   });
 
   it('is made elsewhere if one of the addresses belongs to another service', async () => {
     const [other, right] = [await startOther(), await startCustomer()];
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`));
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`),
+    );
     const callTwice = () => Promise.all([client.createCustomer(newCustomer), client.getCustomer(request)]);
-    for (let count = 0; count < 20; count += 1) await expect(callTwice()).resolves.toMatchObject([{ created: true }, { customer: { id: '1' } }]);
+    for (let count = 0; count < 20; count += 1)
+      await expect(callTwice()).resolves.toMatchObject([{ created: true }, { customer: { id: '1' } }]);
   });
 
   it('is unavailable while all addresses belong to another service, and uses new connections after a few seconds', async () => {
@@ -275,7 +330,12 @@ describe('a call', () => {
         return { customer: customer('1') };
       },
     });
-    const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
+    const server = await startRpcServer({
+      host: '127.0.0.1',
+      port: 0,
+      logger,
+      services: [hostService(CustomerServiceService, callers, handlers)],
+    });
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
     const answer = client.getCustomer(request);
     await entered.promise;
@@ -292,7 +352,13 @@ describe('a stream', () => {
   async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler, turns?: FairQueue) {
     const handlers = someHandlers(AppointmentServiceService, { listAppointments });
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)], ...(turns && { turns }) }),
+      await startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)],
+        ...(turns && { turns }),
+      }),
     );
     return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, longTimeout));
   }
@@ -344,7 +410,8 @@ describe('a stream', () => {
     });
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     await messages.next();
-    // After a minute the connection is closing. What is sent on it meanwhile, such as pings, arrives in the turns in between.
+    // After a minute the connection is closing. What is sent on it meanwhile, such as pings, arrives in the turns in
+    // between.
     for (let seconds = 0; seconds < 180; seconds += 1) {
       vi.advanceTimersByTime(1_000);
       for (let turn = 0; turn < 5; turn += 1) await nextTurn();
@@ -378,14 +445,24 @@ describe('a stream', () => {
 
   it('comes from elsewhere if one of the addresses belongs to another service', async () => {
     await using stack = new AsyncDisposableStack();
-    const start = async (service: HostedService) => stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [service] }));
+    const start = async (service: HostedService) =>
+      stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [service] }));
     const other = await start(hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, {})));
     const listAppointments = async function* () {
       yield { appointments: [], nextCursor: 'last' };
     };
-    const right = await start(hostService(AppointmentServiceService, someCallers(AppointmentServiceService), someHandlers(AppointmentServiceService, { listAppointments })));
-    const client = stack.use(createClient(AppointmentServiceService, 'calendar', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`));
-    for (let count = 0; count < 10; count += 1) expect(await Array.fromAsync(client.listAppointments(list))).toMatchObject([{ nextCursor: 'last' }]);
+    const right = await start(
+      hostService(
+        AppointmentServiceService,
+        someCallers(AppointmentServiceService),
+        someHandlers(AppointmentServiceService, { listAppointments }),
+      ),
+    );
+    const client = stack.use(
+      createClient(AppointmentServiceService, 'calendar', `ipv4:127.0.0.1:${other.port},127.0.0.1:${right.port}`),
+    );
+    for (let count = 0; count < 10; count += 1)
+      expect(await Array.fromAsync(client.listAppointments(list))).toMatchObject([{ nextCursor: 'last' }]);
   });
 
   it('rejects with the domain error of its server', async () => {
@@ -394,6 +471,8 @@ describe('a stream', () => {
     const client = await connect(stack, async function* () {
       throw new DomainError('provider.not_found', { text: 'There is none.' });
     });
-    await expect(client.listAppointments(list)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'provider.not_found' });
+    await expect(client.listAppointments(list)[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: 'provider.not_found',
+    });
   });
 });

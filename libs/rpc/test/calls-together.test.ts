@@ -1,6 +1,21 @@
-import { Client, credentials, type handleBidiStreamingCall, Metadata, Server, ServerCredentials, status as Status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Client,
+  credentials,
+  type handleBidiStreamingCall,
+  Metadata,
+  Server,
+  ServerCredentials,
+  status as Status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { CustomerServiceService, type GetCustomerRequest } from '@scheduling/contracts/customer/v1';
-import { type Answer, BatchServiceService, type Call, type MakeCallsRequest, type MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
+import {
+  type Answer,
+  BatchServiceService,
+  type Call,
+  type MakeCallsRequest,
+  type MakeCallsResponse,
+} from '@scheduling/contracts/rpc/v1';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, FairQueue, runWithContext } from '@scheduling/runtime';
 import { eventually, longTimeout, testLogger } from '@scheduling/testing';
@@ -16,10 +31,20 @@ type GetCustomer = Handlers<typeof CustomerServiceService>['getCustomer'];
 const logger = testLogger('calls-together-test');
 const callers = someCallers(CustomerServiceService);
 const idOf = ({ key }: GetCustomerRequest): string => (key?.$case === 'id' ? key.value : '');
-const request = (id: number | string): GetCustomerRequest => ({ crmId: 'crm', key: { $case: 'id', value: String(id) } });
+const request = (id: number | string): GetCustomerRequest => ({
+  crmId: 'crm',
+  key: { $case: 'id', value: String(id) },
+});
 const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'Jörg' };
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
-const customer = (id: string) => ({ id, providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 });
+const customer = (id: string) => ({
+  id,
+  providerId: 'p',
+  customerReference: 'c',
+  providerReference: 'p',
+  userName: 'Jörg',
+  version: 1,
+});
 
 class CountingQueue extends FairQueue {
   entered = 0;
@@ -50,7 +75,8 @@ describe('calls that are made at the same moment', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const clientOf = (port: number) => stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, longTimeout));
+  const clientOf = (port: number) =>
+    stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, longTimeout));
 
   async function connect(getCustomer: GetCustomer) {
     const handlers = someHandlers(CustomerServiceService, { getCustomer });
@@ -64,7 +90,9 @@ describe('calls that are made at the same moment', () => {
     const server = new Server();
     server.addService(definition as never, implementation);
     const port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
+      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
     });
     stack.defer(() => server.forceShutdown());
     return { client: clientOf(port), server };
@@ -79,7 +107,14 @@ describe('calls that are made at the same moment', () => {
       let index = 0;
       stream.on('data', ({ calls }: MakeCallsRequest) => {
         messages.push(calls);
-        stream.write({ answers: calls.map((): Answer => ({ index: index++, outcome: { $case: 'response', value: Buffer.alloc(0) }, isReplay: false })), isStopping: false });
+        stream.write({
+          answers: calls.map((): Answer => ({
+            index: index++,
+            outcome: { $case: 'response', value: Buffer.alloc(0) },
+            isReplay: false,
+          })),
+          isStopping: false,
+        });
       });
       stream.on('end', () => stream.end());
     };
@@ -101,7 +136,9 @@ describe('calls that are made at the same moment', () => {
     };
     const { client, server } = await connectTo(BatchServiceService, { makeCalls: echo(messages) });
     server.addService(CustomerServiceService, { getCustomer });
-    await Promise.all([...numbers(6).map(() => 400_000), 2_000_000].map((length) => client.getCustomer(request('x'.repeat(length)))));
+    await Promise.all(
+      [...numbers(6).map(() => 400_000), 2_000_000].map((length) => client.getCustomer(request('x'.repeat(length)))),
+    );
     expect(messages.map((calls) => calls.length)).toEqual([2, 2, 2]);
     expect(sizes).toEqual([2_000_000]);
   });
@@ -140,7 +177,9 @@ describe('calls that are made at the same moment', () => {
       if (streams > 1) echo([])(stream);
     };
     const { client } = await connectTo(BatchServiceService, { makeCalls });
-    const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 100 }, () => client.getCustomer(request('late')));
+    const late = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 100 }, () =>
+      client.getCustomer(request('late')),
+    );
     await expect(late).rejects.toMatchObject({ code: 'service.unavailable' });
     for (const id of numbers(8)) await client.getCustomer(request(id));
     expect(streams).toBe(5);
@@ -148,11 +187,20 @@ describe('calls that are made at the same moment', () => {
 
   it('are all answered while a replica stops, and then by another one', async () => {
     const start = async (name: string) => {
-      const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer: customer(name) }) });
-      return startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
+      const handlers = someHandlers(CustomerServiceService, {
+        getCustomer: async () => ({ customer: customer(name) }),
+      });
+      return startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services: [hostService(CustomerServiceService, callers, handlers)],
+      });
     };
     const [one, other] = [await start('one'), stack.use(await start('other'))];
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${one.port},127.0.0.1:${other.port}`));
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `ipv4:127.0.0.1:${one.port},127.0.0.1:${other.port}`),
+    );
     const seen: string[] = [];
     const call = async () => seen.push((await client.getCustomer(request(1))).customer!.id);
     await eventually(async () => {
@@ -172,7 +220,12 @@ describe('calls that are made at the same moment', () => {
 
   it('leave nothing open that a server would have to wait for when it stops', async () => {
     const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({}) });
-    const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] });
+    const server = await startRpcServer({
+      host: '127.0.0.1',
+      port: 0,
+      logger,
+      services: [hostService(CustomerServiceService, callers, handlers)],
+    });
     const client = clientOf(server.port);
     await Promise.all(numbers(20).map((id) => client.getCustomer(request(id))));
     const startedMs = performance.now();
@@ -184,14 +237,22 @@ describe('calls that are made at the same moment', () => {
   it('have each its own request id, idempotency key and deadline', async () => {
     const client = await connect(async () => {
       const { requestId, idempotency, deadlineMs } = currentContext()!;
-      return { customer: { ...customer(requestId), customerReference: idempotency!.key, version: deadlineMs! - Date.now() } };
+      return {
+        customer: { ...customer(requestId), customerReference: idempotency!.key, version: deadlineMs! - Date.now() },
+      };
     });
     const answers = await Promise.all(
       [5_000, 15_000].map((remainingMs) =>
-        runWithContext({ requestId: `r-${remainingMs}`, idempotencyKey: `k-${remainingMs}`, deadlineMs: Date.now() + remainingMs }, () => client.getCustomer(request(1))),
+        runWithContext(
+          { requestId: `r-${remainingMs}`, idempotencyKey: `k-${remainingMs}`, deadlineMs: Date.now() + remainingMs },
+          () => client.getCustomer(request(1)),
+        ),
       ),
     );
-    expect(answers.map(({ customer: found }) => [found!.id, found!.customerReference])).toEqual([['r-5000', 'k-5000'], ['r-15000', 'k-15000']]);
+    expect(answers.map(({ customer: found }) => [found!.id, found!.customerReference])).toEqual([
+      ['r-5000', 'k-5000'],
+      ['r-15000', 'k-15000'],
+    ]);
     expect(answers[0]!.customer!.version).toBeLessThanOrEqual(5_000);
     expect(answers[1]!.customer!.version).toBeGreaterThan(5_000);
   });
@@ -201,24 +262,37 @@ describe('calls that are made at the same moment', () => {
     const client = await connect(async (call) => {
       const id = idOf(call);
       if (id === '0') await held.promise;
-      if (id === '1') throw new DomainError('customer.not_found', { text: 'There is none.', errors: [{ pointer: '/x', detail: 'y' }] });
+      if (id === '1')
+        throw new DomainError('customer.not_found', {
+          text: 'There is none.',
+          errors: [{ pointer: '/x', detail: 'y' }],
+        });
       if (id === '2') throw new Error('password=secret');
       return { customer: customer(id) };
     });
     const calls = numbers(5).map((id) => client.getCustomer(request(id)).then((answer) => answer.customer!.id));
     const settled = await Promise.allSettled(calls.slice(1));
-    expect(settled[0]).toMatchObject({ reason: { code: 'customer.not_found', message: 'There is none.', errors: [{ pointer: '/x', detail: 'y' }] } });
+    expect(settled[0]).toMatchObject({
+      reason: { code: 'customer.not_found', message: 'There is none.', errors: [{ pointer: '/x', detail: 'y' }] },
+    });
     expect(settled[1]).toMatchObject({ status: 'rejected' });
     expect(String((settled[1] as PromiseRejectedResult).reason)).not.toContain('secret');
-    expect(settled.slice(2)).toEqual([{ status: 'fulfilled', value: '3' }, { status: 'fulfilled', value: '4' }]);
+    expect(settled.slice(2)).toEqual([
+      { status: 'fulfilled', value: '3' },
+      { status: 'fulfilled', value: '4' },
+    ]);
     held.resolve();
     await expect(calls[0]).resolves.toBe('0');
   });
 
   it('end each with its own deadline', async () => {
-    const client = await connect((call) => (idOf(call) === 'hanging' ? new Promise(() => undefined) : Promise.resolve({ customer: customer(idOf(call)) })));
+    const client = await connect((call) =>
+      idOf(call) === 'hanging' ? new Promise(() => undefined) : Promise.resolve({ customer: customer(idOf(call)) }),
+    );
     const startedMs = Date.now();
-    const hanging = runWithContext({ requestId: 'r', deadlineMs: startedMs + 100 }, () => client.getCustomer(request('hanging')));
+    const hanging = runWithContext({ requestId: 'r', deadlineMs: startedMs + 100 }, () =>
+      client.getCustomer(request('hanging')),
+    );
     const other = client.getCustomer(request('other'));
     await expect(hanging).rejects.toMatchObject({ code: 'service.unavailable' });
     // Without its own deadline it would be the 30 s of this client.
@@ -234,14 +308,22 @@ describe('calls that are made at the same moment', () => {
         return { customer: customer(idOf(call)) };
       },
     });
-    const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(CustomerServiceService, callers, handlers)] }));
+    const server = stack.use(
+      await startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services: [hostService(CustomerServiceService, callers, handlers)],
+      }),
+    );
     const way = createGate();
     const link = stack.use(await openLink(() => [server.port], way.pass));
     const client = clientOf(link.port);
     // Each stream is accepted.
     for (const id of numbers(4)) await client.getCustomer(request(id));
     way.close();
-    const call = (id: string, remainingMs: number) => runWithContext({ requestId: id, deadlineMs: Date.now() + remainingMs }, () => client.getCustomer(request(id)));
+    const call = (id: string, remainingMs: number) =>
+      runWithContext({ requestId: id, deadlineMs: Date.now() + remainingMs }, () => client.getCustomer(request(id)));
     const [late, inTime] = [call('late', 200), call('in time', longTimeout.timeoutMs)];
     await expect(late).rejects.toMatchObject({ code: 'service.unavailable' });
     way.open();
@@ -261,7 +343,9 @@ describe('calls that are made at the same moment', () => {
     });
     const slow = client.getCustomer(request('slow'));
     await entered.promise;
-    const hanging = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 600 }, () => client.getCustomer(request('hanging')));
+    const hanging = runWithContext({ requestId: 'r', deadlineMs: Date.now() + 600 }, () =>
+      client.getCustomer(request('hanging')),
+    );
     await expect(hanging).rejects.toMatchObject({ code: 'service.unavailable' });
     await expect(client.getCustomer(request('other'))).resolves.toMatchObject({ customer: { id: 'other' } });
     release.resolve();
@@ -280,7 +364,9 @@ describe('calls that are made at the same moment', () => {
       await held.promise;
       return {};
     };
-    const services = [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { getCustomer }))];
+    const services = [
+      hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { getCustomer })),
+    ];
     const { port } = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, turns }));
     const client = clientOf(port);
     const first = client.getCustomer(request('first'));
@@ -289,7 +375,11 @@ describe('calls that are made at the same moment', () => {
     const raw = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
     stack.defer(() => raw.close());
     const { makeCalls } = BatchServiceService;
-    const stream = raw.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(makeCalls.path, makeCalls.requestSerialize, makeCalls.responseDeserialize);
+    const stream = raw.makeBidiStreamRequest<MakeCallsRequest, MakeCallsResponse>(
+      makeCalls.path,
+      makeCalls.requestSerialize,
+      makeCalls.responseDeserialize,
+    );
     const outcomes: unknown[] = [];
     stream.on('data', ({ answers }: MakeCallsResponse) => outcomes.push(...answers.map(({ outcome }) => outcome)));
     stream.on('error', () => undefined);
@@ -298,9 +388,14 @@ describe('calls that are made at the same moment', () => {
     stream.write({ calls: [{ path, request: requestSerialize(request('waiting')), metadata: {}, timeoutMs }] });
     await eventually(() => expect(turns.entered).toBe(2));
     if (disconnects) stream.cancel();
-    else await eventually(() => expect(outcomes).toMatchObject([{ $case: 'rejection', value: { code: Status.DEADLINE_EXCEEDED } }]));
+    else
+      await eventually(() =>
+        expect(outcomes).toMatchObject([{ $case: 'rejection', value: { code: Status.DEADLINE_EXCEEDED } }]),
+      );
     // There is room in the queue again.
-    await eventually(() => expect(turns.enter('crm', 1, { signal: AbortSignal.timeout(10) })).rejects.toThrow('timeout'));
+    await eventually(() =>
+      expect(turns.enter('crm', 1, { signal: AbortSignal.timeout(10) })).rejects.toThrow('timeout'),
+    );
     held.resolve();
     await expect(first).resolves.toEqual({});
   });
@@ -308,14 +403,18 @@ describe('calls that are made at the same moment', () => {
   it('are unavailable if the connection ends before they are answered', async () => {
     const { client, server } = await connectTo(BatchServiceService, { makeCalls: () => server.forceShutdown() });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
-    expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(Array.from({ length: 3 }, () => 'service.unavailable'));
+    expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(
+      Array.from({ length: 3 }, () => 'service.unavailable'),
+    );
   });
 
   it('are unavailable if the server ends its answer without them', async () => {
     const makeCalls: ServeStream = (stream) => stream.end();
     const { client } = await connectTo(BatchServiceService, { makeCalls });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
-    expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(Array.from({ length: 3 }, () => 'service.unavailable'));
+    expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(
+      Array.from({ length: 3 }, () => 'service.unavailable'),
+    );
   });
 
   it('are made on another stream if the server has not accepted theirs, and are not sent before', async () => {
@@ -355,7 +454,8 @@ describe('calls that are made at the same moment', () => {
 
   it('are made one by one if the server is of a version that does not know this', async () => {
     const { client } = await connectTo(CustomerServiceService, {
-      getCustomer: (call: { request: GetCustomerRequest }, done: (error: null, answer: object) => void) => done(null, { customer: customer(idOf(call.request)) }),
+      getCustomer: (call: { request: GetCustomerRequest }, done: (error: null, answer: object) => void) =>
+        done(null, { customer: customer(idOf(call.request)) }),
       createCustomer: () => undefined,
       updateCustomer: () => undefined,
       deleteCustomer: () => undefined,
@@ -367,10 +467,30 @@ describe('calls that are made at the same moment', () => {
   it('do not fail because one among them is malformed, or unknown to the server', async () => {
     const broken = { ...CustomerServiceService.getCustomer, requestSerialize: () => Buffer.from([0xff]) };
     const unknown = { ...CustomerServiceService.getCustomer, path: '/scheduling.customer.v1.CustomerService/Unknown' };
-    const services = [hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, { getCustomer: async (call) => ({ customer: customer(idOf(call)) }) }))];
+    const services = [
+      hostService(
+        CustomerServiceService,
+        callers,
+        someHandlers(CustomerServiceService, { getCustomer: async (call) => ({ customer: customer(idOf(call)) }) }),
+      ),
+    ];
     const server = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services }));
-    const client = stack.use(createClient({ whole: CustomerServiceService.getCustomer, broken, unknown }, 'customer', `127.0.0.1:${server.port}`));
-    const settled = await Promise.allSettled([client.broken(request(0)), client.unknown(request(1)), client.whole(request(2))]);
-    expect(settled).toMatchObject([{ status: 'rejected' }, { status: 'rejected', reason: { code: 'service.unavailable' } }, { status: 'fulfilled', value: { customer: { id: '2' } } }]);
+    const client = stack.use(
+      createClient(
+        { whole: CustomerServiceService.getCustomer, broken, unknown },
+        'customer',
+        `127.0.0.1:${server.port}`,
+      ),
+    );
+    const settled = await Promise.allSettled([
+      client.broken(request(0)),
+      client.unknown(request(1)),
+      client.whole(request(2)),
+    ]);
+    expect(settled).toMatchObject([
+      { status: 'rejected' },
+      { status: 'rejected', reason: { code: 'service.unavailable' } },
+      { status: 'fulfilled', value: { customer: { id: '2' } } },
+    ]);
   });
 });

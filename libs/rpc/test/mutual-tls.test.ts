@@ -1,6 +1,13 @@
 import { type Customer, CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { createMetrics, EnvironmentError, type Metrics, readEnvironment } from '@scheduling/runtime';
-import { type CertificateAuthority, createCertificateAuthority, eventually, storeCertificate, sumSamples, testLogger } from '@scheduling/testing';
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+  eventually,
+  storeCertificate,
+  sumSamples,
+  testLogger,
+} from '@scheduling/testing';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +22,14 @@ import { readTlsFiles, type TlsFiles } from '../src/tls-files.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 const logger = testLogger('rpc-test');
-const customer: Customer = { id: '1', providerId: 'p', customerReference: 'c', providerReference: 'p', userName: 'Jörg', version: 1 };
+const customer: Customer = {
+  id: '1',
+  providerId: 'p',
+  customerReference: 'c',
+  providerReference: 'p',
+  userName: 'Jörg',
+  version: 1,
+};
 const handlers = someHandlers(CustomerServiceService, { getCustomer: async () => ({ customer }) });
 const callers = someCallers(CustomerServiceService, { getCustomer: ['gateway'] });
 const refused = { category: 'unavailable', code: 'service.unavailable' };
@@ -46,19 +60,32 @@ describe('mutual TLS', () => {
 
   async function serve(files: TlsFiles | undefined, maxConnectionAgeMs?: number): Promise<number> {
     const services = [hostService(CustomerServiceService, callers, handlers)];
-    const { port } = stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services, credentials: open(files), maxConnectionAgeMs }));
+    const { port } = stack.use(
+      await startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services,
+        credentials: open(files),
+        maxConnectionAgeMs,
+      }),
+    );
     return port;
   }
 
   function call(port: number, files: TlsFiles | undefined): Promise<unknown> {
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, { credentials: open(files) }));
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, { credentials: open(files) }),
+    );
     return client.getCustomer({ crmId: 'crm' });
   }
 
   it('accepts a client with a certificate of the same authority', async () => {
     const port = await serve(await issue('customer'));
     await expect(call(port, await issue('gateway'))).resolves.toEqual({ customer });
-    await expect(checkHealth('customer', `127.0.0.1:${port}`, { credentials: open(await issue('probe')) })).resolves.toBe('SERVING');
+    await expect(
+      checkHealth('customer', `127.0.0.1:${port}`, { credentials: open(await issue('probe')) }),
+    ).resolves.toBe('SERVING');
   });
 
   it('rejects a client without a certificate, with one of another authority, and in plain text', async () => {
@@ -80,10 +107,14 @@ describe('mutual TLS', () => {
     const server = await issue('customer');
     const port = await serve(server, 100);
     const files = await issue('gateway');
-    const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, { credentials: open(files) }));
+    const client = stack.use(
+      createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, { credentials: open(files) }),
+    );
     await client.getCustomer({ crmId: 'crm' });
     await issue('customer', stranger, stranger);
-    await eventually(async () => expect(await serverCertificate(port, files)).toBe((await readCertificate(server)).fingerprint256));
+    await eventually(async () =>
+      expect(await serverCertificate(port, files)).toBe((await readCertificate(server)).fingerprint256),
+    );
     await issue('gateway', stranger, stranger);
     await eventually(() => client.getCustomer({ crmId: 'crm' }));
     await eventually(() => expect(call(port, files)).resolves.toEqual({ customer }));
@@ -97,7 +128,9 @@ describe('mutual TLS', () => {
     const { cert, key } = await authority.issue('customer');
     const warn = vi.spyOn(logger, 'warn');
     await writeFile(server.certificate, cert);
-    await eventually(() => expect(warn).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('not used yet')));
+    await eventually(() =>
+      expect(warn).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('not used yet')),
+    );
     await expect(call(port, files)).resolves.toEqual({ customer });
     expect(await serverCertificate(port, files)).toBe(before.fingerprint256);
     await writeFile(server.key, key);
@@ -158,7 +191,11 @@ describe('the variables of mutual TLS', () => {
 
   it('are required together, or absent together', () => {
     expect(read({})).toBeUndefined();
-    expect(read({ GRPC_TLS_CERT_FILE: 'a', GRPC_TLS_KEY_FILE: 'b', GRPC_TLS_CA_FILE: 'c' })).toEqual({ certificate: 'a', key: 'b', authorities: 'c' });
+    expect(read({ GRPC_TLS_CERT_FILE: 'a', GRPC_TLS_KEY_FILE: 'b', GRPC_TLS_CA_FILE: 'c' })).toEqual({
+      certificate: 'a',
+      key: 'b',
+      authorities: 'c',
+    });
     const missing = (): unknown => read({ GRPC_TLS_KEY_FILE: 'b' });
     expect(missing).toThrow(EnvironmentError);
     expect(missing).toThrow(/GRPC_TLS_CERT_FILE is required\n.*GRPC_TLS_CA_FILE is required/);

@@ -35,7 +35,11 @@ describe('the metrics of calls', () => {
   it('count each call by its service, method and status, on both sides', async () => {
     const client = await connect(async () => ({}));
     for (let calls = 0; calls < 10; calls += 1) await client.getCustomer(request);
-    const labels = { rpc_service: 'scheduling.customer.v1.CustomerService', rpc_method: 'GetCustomer', rpc_status: 'OK' };
+    const labels = {
+      rpc_service: 'scheduling.customer.v1.CustomerService',
+      rpc_method: 'GetCustomer',
+      rpc_status: 'OK',
+    };
     expect([await count('server', labels), await count('client', labels)]).toEqual([10, 10]);
     // The end of its HTTP/2 stream is not a second outcome of a call.
     expect([await count('server', {}), await count('client', {})]).toEqual([10, 10]);
@@ -60,7 +64,9 @@ describe('the metrics of calls', () => {
     const server = await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [] });
     await server[Symbol.asyncDispose]();
     const client = stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, { metrics }));
-    await expect(client.createCustomer({ crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'n' })).rejects.toThrow('does not answer');
+    await expect(
+      client.createCustomer({ crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'n' }),
+    ).rejects.toThrow('does not answer');
     expect(await count('client', { rpc_method: 'CreateCustomer', rpc_status: 'UNAVAILABLE' })).toBe(1);
   });
 
@@ -74,19 +80,34 @@ describe('the metrics of calls', () => {
       },
     });
     const server = stack.use(
-      await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)], metrics }),
+      await startRpcServer({
+        host: '127.0.0.1',
+        port: 0,
+        logger,
+        services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)],
+        metrics,
+      }),
     );
-    const client = stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, { metrics }));
+    const client = stack.use(
+      createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, { metrics }),
+    );
     const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };
-    for await (const message of client.listAppointments({ ...list, limit: 3 })) expect(message.appointments).toEqual([]);
+    for await (const message of client.listAppointments({ ...list, limit: 3 }))
+      expect(message.appointments).toEqual([]);
     for await (const message of client.listAppointments(list)) {
       expect(message.appointments).toEqual([]);
       break;
     }
     const of = { rpc_method: 'ListAppointments' };
     await eventually(async () => {
-      expect([await count('server', { ...of, rpc_status: 'OK' }), await count('server', { ...of, rpc_status: 'CANCELLED' })]).toEqual([1, 1]);
-      expect([await count('client', { ...of, rpc_status: 'OK' }), await count('client', { ...of, rpc_status: 'CANCELLED' })]).toEqual([1, 1]);
+      expect([
+        await count('server', { ...of, rpc_status: 'OK' }),
+        await count('server', { ...of, rpc_status: 'CANCELLED' }),
+      ]).toEqual([1, 1]);
+      expect([
+        await count('client', { ...of, rpc_status: 'OK' }),
+        await count('client', { ...of, rpc_status: 'CANCELLED' }),
+      ]).toEqual([1, 1]);
     });
   });
 });

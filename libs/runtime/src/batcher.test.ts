@@ -29,7 +29,10 @@ describe('a batcher', () => {
     await open();
     const second = [double(3), double(4)];
     await open();
-    expect(batches).toEqual([[1, 2], [3, 4]]);
+    expect(batches).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
     await open();
     expect(await Promise.all([...first, ...second])).toEqual([2, 4, 6, 8]);
   });
@@ -62,7 +65,8 @@ describe('a batcher', () => {
   it('runs a batch in its own context, not in that of one of the items', async () => {
     const context = new AsyncLocalStorage<string>();
     const read = createBatcher<string, string | undefined>(async (items) => items.map(() => context.getStore()));
-    const readIn = (name: string) => context.run(name, () => read(name).then((inBatch) => [inBatch, context.getStore()]));
+    const readIn = (name: string) =>
+      context.run(name, () => read(name).then((inBatch) => [inBatch, context.getStore()]));
     expect(await Promise.all([readIn('one'), readIn('other')])).toEqual([
       [undefined, 'one'],
       [undefined, 'other'],

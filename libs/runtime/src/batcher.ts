@@ -7,13 +7,16 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Runs together what arrives in the same turn of the event loop, or while the previous batch is running. There is no timer: an item that arrives alone
- * runs alone. If a batch fails, it must have had no effect: each of its items then runs alone, while others go on. A batch runs in the context in which the
- * batcher was created, because it belongs to no single one of its items.
+ * Runs together what arrives in the same turn of the event loop, or while the previous batch is running. There is no
+ * timer: an item that arrives alone runs alone. If a batch fails, it must have had no effect: each of its items then
+ * runs alone, while others go on. A batch runs in the context in which the batcher was created, because it belongs to
+ * no single one of its items.
  *
  * @param run returns a result for every item, in their order
  */
-export function createBatcher<Item, Result>(run: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+export function createBatcher<Item, Result>(
+  run: (items: Item[]) => Promise<Result[]>,
+): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = [];
   const inOwnContext = AsyncLocalStorage.snapshot();
   let isRunning = false;

@@ -24,7 +24,9 @@ describe('the environment', () => {
   });
 
   it('is read as given', () => {
-    expect(read({ DATABASE_URL: 'postgres://host/db', PORT: '0', LEVEL: 'debug', DAYS: '10', RATIO: '.25', NAME: 'x' })).toEqual({
+    expect(
+      read({ DATABASE_URL: 'postgres://host/db', PORT: '0', LEVEL: 'debug', DAYS: '10', RATIO: '.25', NAME: 'x' }),
+    ).toEqual({
       port: 0,
       level: 'debug',
       database: 'postgres://host/db',
@@ -45,7 +47,9 @@ describe('the environment', () => {
   });
 
   it.each(['1.1', '-0.1', 'half', ' ', '1e-1', '0x1', '10%', '0,1'])('refuses %j as a number from 0 to 1', (raw) => {
-    expect(() => read({ DATABASE_URL: 'postgres://host/db', RATIO: raw })).toThrow(`RATIO must be a number from 0 to 1, not "${raw}"`);
+    expect(() => read({ DATABASE_URL: 'postgres://host/db', RATIO: raw })).toThrow(
+      `RATIO must be a number from 0 to 1, not "${raw}"`,
+    );
   });
 
   it('is described by the configuration that reads it', () => {

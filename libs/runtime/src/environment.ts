@@ -7,7 +7,10 @@ export class EnvironmentError extends Error {
   }
 }
 
-/** Reads single variables and collects their errors. Each reader returns the default for an absent variable; without a default the variable is required. */
+/**
+ * Reads single variables and collects their errors. Each reader returns the default for an absent variable; without a
+ * default the variable is required.
+ */
 export interface EnvironmentReader {
   text(name: string, fallback?: string): string;
   integer(name: string, range: { min: number; max: number }, fallback?: number): number;
@@ -18,7 +21,10 @@ export interface EnvironmentReader {
   oneOf<T extends string>(name: string, values: readonly T[], fallback?: T): T;
   /** A URL with one of the given protocols, such as `postgres:`. */
   url(name: string, protocols: readonly string[], fallback?: string): string;
-  /** A required value of another form, which `allowed` describes; `parse` returns undefined if it has not this form. The value is not repeated in the error. */
+  /**
+   * A required value of another form, which `allowed` describes; `parse` returns undefined if it has not this form. The
+   * value is not repeated in the error.
+   */
   parsed<T extends object>(name: string, allowed: string, parse: (raw: string) => T | undefined): T;
 }
 
@@ -46,7 +52,10 @@ export function describeEnvironment(readConfig: (environment: NodeJS.ProcessEnv)
   return variables;
 }
 
-/** Builds a configuration from environment variables. Throws {@link EnvironmentError} with all errors, not only the first. */
+/**
+ * Builds a configuration from environment variables. Throws {@link EnvironmentError} with all errors, not only the
+ * first.
+ */
 export function readEnvironment<T>(environment: NodeJS.ProcessEnv, build: (read: EnvironmentReader) => T): T {
   const faults: string[] = [];
   const config = build(createReader(environment, faults));
@@ -56,8 +65,16 @@ export function readEnvironment<T>(environment: NodeJS.ProcessEnv, build: (read:
 
 function createReader(environment: NodeJS.ProcessEnv, faults: string[]): EnvironmentReader {
   /** Returns the stand-in for an invalid value: it is never used, because the errors are thrown. */
-  function read<T>(name: string, fallback: T | undefined, standIn: T, parse: (raw: string) => T | string, allowed?: string): T {
-    recordings.get(environment)?.push({ name, allowed, fallback: fallback === undefined ? undefined : String(fallback) });
+  function read<T>(
+    name: string,
+    fallback: T | undefined,
+    standIn: T,
+    parse: (raw: string) => T | string,
+    allowed?: string,
+  ): T {
+    recordings
+      .get(environment)
+      ?.push({ name, allowed, fallback: fallback === undefined ? undefined : String(fallback) });
     const raw = environment[name];
     if (raw === undefined || raw === '') {
       if (fallback !== undefined) return fallback;
@@ -73,7 +90,8 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
       const allowed = `a whole number from ${min} to ${max}`;
       const parse = (raw: string): number => {
         const value = Number(raw);
-        if (!Number.isInteger(value) || value < min || value > max) faults.push(`${name} must be ${allowed}, not "${raw}"`);
+        if (!Number.isInteger(value) || value < min || value > max)
+          faults.push(`${name} must be ${allowed}, not "${raw}"`);
         return value;
       };
       return read(name, fallback, min, parse, allowed);

@@ -13,8 +13,12 @@ const withRatio = (ratio: number): Sampling => ({ sampler: 'parentbased_traceidr
 /** Whether a process with this setting records a trace, which it begins or, given the flags, continues. */
 function isSampled(sampling: Sampling, traceId: string, traceFlags?: TraceFlags): boolean {
   const parent = { traceId, spanId: 'b7ad6b7169203331', isRemote: true };
-  const context = traceFlags === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags });
-  return createSampler(sampling).shouldSample(context, traceId, 'span', SpanKind.SERVER, {}, []).decision === SamplingDecision.RECORD_AND_SAMPLED;
+  const context =
+    traceFlags === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags });
+  return (
+    createSampler(sampling).shouldSample(context, traceId, 'span', SpanKind.SERVER, {}, []).decision ===
+    SamplingDecision.RECORD_AND_SAMPLED
+  );
 }
 
 const sampled = (sampling: Sampling): string[] => traceIds.filter((traceId) => isSampled(sampling, traceId));

@@ -29,14 +29,27 @@ const batchEveryMs = 1_000;
 /** After the 8 s that work in progress may take, and within the 10 s of a stop. */
 const lastExportMs = 1_000;
 
-/** Registers OpenTelemetry's SDK for this process. If the collector is unavailable, spans are lost, but never a request. */
+/**
+ * Registers OpenTelemetry's SDK for this process. If the collector is unavailable, spans are lost, but never a request.
+ */
 export function exportSpans({ service, settings, logger }: TracingOptions): AsyncDisposable {
-  setGlobalErrorHandler((error) => logger.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'spans could not be sent'));
-  const exporter = new OTLPTraceExporter({ url: `${settings.endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportTimeoutMs });
+  setGlobalErrorHandler((error) =>
+    logger.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'spans could not be sent'),
+  );
+  const exporter = new OTLPTraceExporter({
+    url: `${settings.endpoint.replace(/\/$/, '')}/v1/traces`,
+    timeoutMillis: exportTimeoutMs,
+  });
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.namespace': 'scheduling', 'service.name': service, 'service.instance.id': randomUUID() }),
+    resource: resourceFromAttributes({
+      'service.namespace': 'scheduling',
+      'service.name': service,
+      'service.instance.id': randomUUID(),
+    }),
     sampler: createSampler(settings),
-    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: batchEveryMs, exportTimeoutMillis: exportTimeoutMs })],
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter, scheduledDelayMillis: batchEveryMs, exportTimeoutMillis: exportTimeoutMs }),
+    ],
   });
   context.setGlobalContextManager(new AsyncLocalStorageContextManager());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());

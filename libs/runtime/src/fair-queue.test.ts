@@ -8,7 +8,10 @@ const patient = { maxWaiting: 100, maxWaitMs: 60_000 };
 function entering(queue: FairQueue, order: string[]) {
   return (owner: string, name: string, weight = 1, signal?: AbortSignal): Promise<Disposable> => {
     const turn = queue.enter(owner, weight, { signal });
-    turn.then(() => order.push(name), () => order.push(`${name} rejected`));
+    turn.then(
+      () => order.push(name),
+      () => order.push(`${name} rejected`),
+    );
     return turn;
   };
 }
@@ -163,7 +166,8 @@ describe('a fair queue', () => {
       using _turn = await queue.enter('a', 2);
       await delay(workMs);
     };
-    const isAtOnce = (entering: Promise<Disposable>): Promise<boolean> => Promise.race([entering.then(() => true), nextTurn(false)]);
+    const isAtOnce = (entering: Promise<Disposable>): Promise<boolean> =>
+      Promise.race([entering.then(() => true), nextTurn(false)]);
     await heavyWork();
     const alone = queue.enter('a', 2);
     expect(await isAtOnce(alone)).toBe(true);

@@ -6,15 +6,21 @@ export interface FairQueueOptions {
   /** The most of it that one owner has; half by default. */
   share?: number;
   /**
-   * The most of it that an owner has that does most of the work while others are served, unless a single piece weighs more; as much as otherwise by
-   * default.
+   * The most of it that an owner has that does most of the work while others are served, unless a single piece weighs
+   * more; as much as otherwise by default.
    */
   shareInCompany?: number;
-  /** Whether owners rest between their work; true by default. What is shared may also be memory, which does not get tired. */
+  /**
+   * Whether owners rest between their work; true by default. What is shared may also be memory, which does not get
+   * tired.
+   */
   rests?: boolean;
   /** How many may wait per owner. */
   maxWaiting: number;
-  /** How long one may wait, in milliseconds; up to a quarter less, so that those who came together do not all leave together. */
+  /**
+   * How long one may wait, in milliseconds; up to a quarter less, so that those who came together do not all leave
+   * together.
+   */
   maxWaitMs: number;
 }
 
@@ -39,10 +45,16 @@ export interface WaitOptions {
 
 /** Work that weighs more than this part of a share is heavy. */
 const heavy = 0.5;
-/** How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after heavy work. */
+/**
+ * How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after
+ * heavy work.
+ */
 const restOfGreedy = 4;
 const restAfterHeavyWork = 1;
-/** Heavy work counts as at least so long: a large request that is soon rejected has been received, too, and leaves garbage to collect. */
+/**
+ * Heavy work counts as at least so long: a large request that is soon rejected has been received, too, and leaves
+ * garbage to collect.
+ */
 const shortestHeavyWorkMs = 10;
 /** A burst of light work is not held up for long. */
 const longestRestMs = { heavy: 1_000, light: 200 };
@@ -71,11 +83,12 @@ interface Second {
 }
 
 /**
- * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than its share of the capacity, and
- * owners with waiting work take turns. So an owner that sends more than it can be served waits for itself, whatever its work weighs. Work that had
- * to wait begins in a later turn of the event loop, so that a row of it does not block the process. While others are served without waiting, an owner
- * rests after heavy work for as long as it took, and for longer if it does most of the work and sends more than its share: what its work causes elsewhere, and later, takes time
- * from the others, too.
+ * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than its
+ * share of the capacity, and owners with waiting work take turns. So an owner that sends more than it can be served
+ * waits for itself, whatever its work weighs. Work that had to wait begins in a later turn of the event loop, so that a
+ * row of it does not block the process. While others are served without waiting, an owner rests after heavy work for as
+ * long as it took, and for longer if it does most of the work and sends more than its share: what its work causes
+ * elsewhere, and later, takes time from the others, too.
  */
 export class FairQueue {
   readonly #capacity: number;
@@ -101,8 +114,8 @@ export class FairQueue {
   }
 
   /**
-   * Waits until the owner may work; the work ends when the result is disposed of. Work that weighs more than one owner's share counts as the share.
-   * Rejects with {@link QueueFull}, or with the reason of the signal.
+   * Waits until the owner may work; the work ends when the result is disposed of. Work that weighs more than one
+   * owner's share counts as the share. Rejects with {@link QueueFull}, or with the reason of the signal.
    */
   async enter(name: string, weight: number, waiting: WaitOptions = {}): Promise<Disposable> {
     waiting.signal?.throwIfAborted();
@@ -130,7 +143,8 @@ export class FairQueue {
       [Symbol.dispose]: () => {
         if (!working) return;
         working = false;
-        const restMs = this.#rests && this.#hasCompany(name) ? this.#restMs(name, owner, weight, performance.now() - beganMs) : 0;
+        const restMs =
+          this.#rests && this.#hasCompany(name) ? this.#restMs(name, owner, weight, performance.now() - beganMs) : 0;
         // While it rests, the room is for others.
         this.#taken -= weight;
         const leave = (): void => this.#leave(name, owner, weight);
@@ -187,12 +201,16 @@ export class FairQueue {
 
   /** Whether work can begin without overtaking other work of this owner, or work that waits for room. */
   #fits(name: string, owner: Owner, weight: number): boolean {
-    if (this.#taken + weight > this.#capacity || !this.#isWithinShare(name, owner, weight) || owner.waiting.size > 0) return false;
+    if (this.#taken + weight > this.#capacity || !this.#isWithinShare(name, owner, weight) || owner.waiting.size > 0)
+      return false;
     return ![...this.#owners].some(([name, other]) => this.#nextWithin(name, other) !== undefined);
   }
 
   #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
-    return taken === 0 || taken + weight <= (this.#doesMost(name) && this.#hasCompany(name) ? this.#shareInCompany : this.#share);
+    return (
+      taken === 0 ||
+      taken + weight <= (this.#doesMost(name) && this.#hasCompany(name) ? this.#shareInCompany : this.#share)
+    );
   }
 
   /** The first waiting work of an owner, if its share has room for it. */
@@ -219,7 +237,9 @@ export class FairQueue {
     };
     const abort = (): void => giveUp(signal!.reason);
     const maxWaitMs = this.#options.maxWaitMs * (0.75 + Math.random() / 4);
-    const timer = patient ? undefined : setTimeout(() => giveUp(new QueueFull('waited for too long', owner.taken > 0)), maxWaitMs);
+    const timer = patient
+      ? undefined
+      : setTimeout(() => giveUp(new QueueFull('waited for too long', owner.taken > 0)), maxWaitMs);
     owner.waiting.add(entry);
     signal?.addEventListener('abort', abort, { once: true });
     try {
@@ -241,7 +261,10 @@ export class FairQueue {
     while (this.#admitNext());
   }
 
-  /** Owners take turns: the one whose work was admitted last comes last. If there is no room for the work of the first, nobody overtakes it. */
+  /**
+   * Owners take turns: the one whose work was admitted last comes last. If there is no room for the work of the first,
+   * nobody overtakes it.
+   */
   #admitNext(): boolean {
     for (const [name, owner] of this.#owners) {
       const next = this.#nextWithin(name, owner);

@@ -1,7 +1,13 @@
 export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
 export { caseInsensitiveKey } from './case-insensitive-key.ts';
-export { describeEnvironment, EnvironmentError, type EnvironmentReader, type EnvironmentVariable, readEnvironment } from './environment.ts';
+export {
+  describeEnvironment,
+  EnvironmentError,
+  type EnvironmentReader,
+  type EnvironmentVariable,
+  readEnvironment,
+} from './environment.ts';
 export { addressKey, isEmailAddress } from './email-address.ts';
 export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
 export { parseLanguageTag } from './language-tag.ts';
@@ -9,14 +15,35 @@ export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
-export { type OperationsServer, type ReadinessCheck, failedChecks, startOperationsServer } from './operations-server.ts';
+export {
+  type OperationsServer,
+  type ReadinessCheck,
+  failedChecks,
+  startOperationsServer,
+} from './operations-server.ts';
 export { FatalError, runProcess } from './process.ts';
 export { reasonOf } from './reason-of.ts';
-export { currentActor, currentContext, type Idempotency, newRequestId, type RequestContext, runWithContext } from './request-context.ts';
+export {
+  currentActor,
+  currentContext,
+  type Idempotency,
+  newRequestId,
+  type RequestContext,
+  runWithContext,
+} from './request-context.ts';
 export { isOnThisMachine, requiresTls, withTlsRule } from './smtp-tls.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { toTimeJson } from './time-json.ts';
-export { type ActiveSpan, currentTraceparent, describeSpan, inSpan, isRecorded, type SpanOptions, startSpan, startTracing } from './tracing.ts';
+export {
+  type ActiveSpan,
+  currentTraceparent,
+  describeSpan,
+  inSpan,
+  isRecorded,
+  type SpanOptions,
+  startSpan,
+  startTracing,
+} from './tracing.ts';
 export { readTracingSettings, type TracingSettings } from './tracing-settings.ts';
 export { isUuid } from './uuid.ts';
 export { within } from './within.ts';

@@ -7,5 +7,7 @@ describe('a language tag', () => {
     ['EN-gb', 'en-GB'],
   ])('%j becomes %j', (text, tag) => expect(parseLanguageTag(text)).toBe(tag));
 
-  it.each(['', 'x', 'de_DE', 'german language'])('%j is not a language tag', (text) => expect(parseLanguageTag(text)).toBeUndefined());
+  it.each(['', 'x', 'de_DE', 'german language'])('%j is not a language tag', (text) =>
+    expect(parseLanguageTag(text)).toBeUndefined(),
+  );
 });

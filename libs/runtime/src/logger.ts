@@ -4,8 +4,8 @@ import { currentContext, currentTraceId } from './request-context.ts';
 export type { Logger };
 
 /**
- * JSON lines on standard output. Each contains the service and, within a request, its id and that of its trace. Callers log ids and states,
- * never personal data; ERROR means that a human must act.
+ * JSON lines on standard output. Each contains the service and, within a request, its id and that of its trace. Callers
+ * log ids and states, never personal data; ERROR means that a human must act.
  */
 export function createLogger(options: { service: string; level: string }): Logger {
   const settings: LoggerOptions = {
@@ -33,8 +33,8 @@ interface ErrorDescription {
 }
 
 /**
- * The logged fields of an error: only these, because libraries attach more. Postgres, for example, puts the values of the row
- * into `detail`, and in data and integrity errors (SQLSTATE classes 22 and 23) quotes them in the message.
+ * The logged fields of an error: only these, because libraries attach more. Postgres, for example, puts the values of
+ * the row into `detail`, and in data and integrity errors (SQLSTATE classes 22 and 23) quotes them in the message.
  */
 export function describeError(error: unknown): ErrorDescription {
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an Error' };

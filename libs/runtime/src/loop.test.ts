@@ -58,7 +58,8 @@ it('runs when woken, and once more if woken during a round', async () => {
 it('gathers what comes in quick succession for one round', async () => {
   const gatherMs = 50;
   const startsMs: number[] = [];
-  // A process that is suspended may run the function of a round long after its beginning, so the times count from before the first one.
+  // A process that is suspended may run the function of a round long after its beginning, so the times count from
+  // before the first one.
   const createdMs = performance.now();
   const { wake } = loop({
     gatherMs,

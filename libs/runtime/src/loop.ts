@@ -5,19 +5,31 @@ export interface LoopOptions {
   /** What the loop does, for log lines: `the outbox relay`. */
   name: string;
   logger: Logger;
-  /** The pause after a round that left no work, in milliseconds; {@link Loop.wake} ends it early. A function is called after each round. */
+  /**
+   * The pause after a round that left no work, in milliseconds; {@link Loop.wake} ends it early. A function is called
+   * after each round.
+   */
   everyMs: number | (() => number);
-  /** The least time from the beginning of a round to that of the next one that {@link Loop.wake} starts, in milliseconds: work that comes in quick succession is done together. 0 by default. */
+  /**
+   * The least time from the beginning of a round to that of the next one that {@link Loop.wake} starts, in
+   * milliseconds: work that comes in quick succession is done together. 0 by default.
+   */
   gatherMs?: number;
   /** The maximum of one round; 1 by default. */
   batch?: number;
-  /** Does at most `limit` pieces of work and returns how many it did. If it reaches the limit, there may be more, so the next round follows immediately. */
+  /**
+   * Does at most `limit` pieces of work and returns how many it did. If it reaches the limit, there may be more, so the
+   * next round follows immediately.
+   */
   run: (limit: number, signal: AbortSignal) => Promise<number>;
 }
 
 /** Disposal aborts the signal and waits for the round in progress. */
 export interface Loop extends AsyncDisposable {
-  /** Signals new work: the next round starts immediately, or after `gatherMs`. A call during a round counts for the next one. */
+  /**
+   * Signals new work: the next round starts immediately, or after `gatherMs`. A call during a round counts for the next
+   * one.
+   */
   wake: () => void;
 }
 
@@ -25,9 +37,9 @@ const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;
 
 /**
- * Repeats a bounded piece of background work until disposed of, starting immediately. After a failure it waits 1 s, doubling each time
- * up to `everyMs` or 30 s, whichever is less, and halves its batch: work that is too large for the statement timeout gets done
- * in smaller batches. A failure never ends the loop.
+ * Repeats a bounded piece of background work until disposed of, starting immediately. After a failure it waits 1 s,
+ * doubling each time up to `everyMs` or 30 s, whichever is less, and halves its batch: work that is too large for the
+ * statement timeout gets done in smaller batches. A failure never ends the loop.
  */
 export function startLoop(options: LoopOptions): Loop {
   const stopping = new AbortController();
@@ -43,7 +55,11 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-async function repeat({ name, logger, everyMs, gatherMs = 0, batch = 1, run }: LoopOptions, alarm: Alarm, signal: AbortSignal): Promise<void> {
+async function repeat(
+  { name, logger, everyMs, gatherMs = 0, batch = 1, run }: LoopOptions,
+  alarm: Alarm,
+  signal: AbortSignal,
+): Promise<void> {
   const pauseMs = typeof everyMs === 'number' ? () => everyMs : everyMs;
   let limit = batch;
   let failures = 0;

@@ -17,9 +17,9 @@ export interface Sample {
 const measurementTimeoutMs = 1_500;
 
 /**
- * Gauges that are measured together on every scrape, for example in a database or a broker. If the measurement does not finish in time, they are
- * missing from the response, which is correct, instead of zero or stale. Concurrent scrapes share one measurement, and a hanging one
- * is not repeated, so an unavailable server ties up at most one connection.
+ * Gauges that are measured together on every scrape, for example in a database or a broker. If the measurement does not
+ * finish in time, they are missing from the response, which is correct, instead of zero or stale. Concurrent scrapes
+ * share one measurement, and a hanging one is not repeated, so an unavailable server ties up at most one connection.
  */
 export function measureAtScrape<Name extends string>(
   metrics: Metrics,

@@ -26,13 +26,20 @@ export interface OperationsServerOptions {
 
 const checkTimeoutMs = 1_000;
 
-/** Serves `/livez`, `/readyz` and `/metrics` for operators and probes, on a separate port. Started first and stopped last. */
+/**
+ * Serves `/livez`, `/readyz` and `/metrics` for operators and probes, on a separate port. Started first and stopped
+ * last.
+ */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
   let phase: 'starting' | 'serving' | 'draining' = 'starting';
   const findFailures = async (): Promise<string[]> => (phase === 'serving' ? failedChecks(options.readiness) : [phase]);
   measureReadiness(options.metrics, findFailures);
   const server = createServer((request, response) => {
-    const answer = respond(request.url ?? '/').catch(() => ({ status: 500, type: 'text/plain', body: 'the metrics cannot be read\n' }));
+    const answer = respond(request.url ?? '/').catch(() => ({
+      status: 500,
+      type: 'text/plain',
+      body: 'the metrics cannot be read\n',
+    }));
     void answer.then(({ status, type, body }) => {
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
     });
@@ -91,5 +98,7 @@ export async function failedChecks(checks: Record<string, ReadinessCheck>): Prom
 /** The result of `/readyz` as a metric, to be watched over time. */
 function measureReadiness(metrics: Metrics, findFailures: () => Promise<string[]>): void {
   const help = 'Whether this process accepts requests: 1 if /readyz returns 200, otherwise 0';
-  measureAtScrape(metrics, { scheduling_ready: { help } }, async () => ({ scheduling_ready: [{ value: Number((await findFailures()).length === 0) }] }));
+  measureAtScrape(metrics, { scheduling_ready: { help } }, async () => ({
+    scheduling_ready: [{ value: Number((await findFailures()).length === 0) }],
+  }));
 }

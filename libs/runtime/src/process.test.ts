@@ -12,7 +12,10 @@ function startProcess(stop = '') {
       serve: async () => ({ [Symbol.asyncDispose]: async () => { ${stop} } }),
     }));
   `;
-  return spawn(process.execPath, ['--input-type=module', '--eval', service], { cwd: import.meta.dirname, stdio: ['pipe', 'pipe', 'inherit'] });
+  return spawn(process.execPath, ['--input-type=module', '--eval', service], {
+    cwd: import.meta.dirname,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
 }
 
 it('a stopped process exits with code 0, whatever is still open', async () => {

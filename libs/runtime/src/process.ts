@@ -3,8 +3,8 @@ import { EnvironmentError } from './environment.ts';
 import type { Logger } from './logger.ts';
 
 /**
- * The process cannot work until a human has acted, and the message says how. Never caught: the process exits with code 1, and the
- * message is its last line.
+ * The process cannot work until a human has acted, and the message says how. Never caught: the process exits with code
+ * 1, and the message is its last line.
  */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
@@ -23,8 +23,9 @@ export interface ProcessOptions {
 const stopTimeoutMs = 10_000;
 
 /**
- * Runs a process to its end: `main.ts` serves, `main.ts <command>` runs that command. SIGTERM and SIGINT stop it within 10 s with exit
- * code 0; further ones change nothing, because supervisors repeat them, and what is in progress must be recorded. An unhandled error is logged and ends the process with code 1: its supervisor starts a new one.
+ * Runs a process to its end: `main.ts` serves, `main.ts <command>` runs that command. SIGTERM and SIGINT stop it within
+ * 10 s with exit code 0; further ones change nothing, because supervisors repeat them, and what is in progress must be
+ * recorded. An unhandled error is logged and ends the process with code 1: its supervisor starts a new one.
  */
 export async function runProcess(read: () => ProcessOptions): Promise<void> {
   let options: ProcessOptions;
@@ -49,7 +50,9 @@ export async function runProcess(read: () => ProcessOptions): Promise<void> {
   if (commandName === undefined) return serveUntilSignal(options);
   const command = options.commands?.[commandName];
   if (command === undefined) {
-    process.stderr.write(`unknown command "${commandName}"; known: ${Object.keys(options.commands ?? {}).join(', ') || 'none'}\n`);
+    process.stderr.write(
+      `unknown command "${commandName}"; known: ${Object.keys(options.commands ?? {}).join(', ') || 'none'}\n`,
+    );
     process.exitCode = 2;
     return;
   }
@@ -69,7 +72,8 @@ async function serveUntilSignal({ logger, serve }: ProcessOptions): Promise<void
     }),
   ]);
   logger.info('stopped');
-  // An attempt to connect to a replica that no longer exists gets no answer, cannot be cancelled, and would keep the process alive for minutes.
+  // An attempt to connect to a replica that no longer exists gets no answer, cannot be cancelled, and would keep the
+  // process alive for minutes.
   process.exit();
 }
 

@@ -5,13 +5,22 @@ import { randomUUID } from 'node:crypto';
 /** The context of one request on its way through HTTP, gRPC, NATS and mail. */
 export interface RequestContext {
   requestId: string;
-  /** Who asked for it: `crm:<prefix of the key>`, or `person` for a page without a key. Absent for what a service does by itself. */
+  /**
+   * Who asked for it: `crm:<prefix of the key>`, or `person` for a page without a key. Absent for what a service does
+   * by itself.
+   */
   actor?: string;
   /** In the gateway: the CRM whose key the request has. */
   crmId?: string;
-  /** In the admin command, and in a service that it calls: who works with it, by their own account. Not sent on to other services. */
+  /**
+   * In the admin command, and in a service that it calls: who works with it, by their own account. Not sent on to other
+   * services.
+   */
   operator?: string;
-  /** Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting caller. */
+  /**
+   * Epoch milliseconds after which the caller no longer waits for the response. Absent for work without a waiting
+   * caller.
+   */
   deadlineMs?: number;
   /** In a service: aborts when the caller no longer waits, for whatever reason. */
   signal?: AbortSignal;

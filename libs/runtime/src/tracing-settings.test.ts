@@ -9,9 +9,15 @@ describe('the settings of tracing', () => {
     expect(read({})).toEqual({ endpoint: '', sampler: 'parentbased_always_on', ratio: 1 });
   });
 
-  it.each(['parentbased_always_on', 'parentbased_traceidratio', 'parentbased_always_off', 'always_off'])('allow %s', (sampler) => {
-    expect(read({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0.1' })).toMatchObject({ sampler, ratio: 0.1 });
-  });
+  it.each(['parentbased_always_on', 'parentbased_traceidratio', 'parentbased_always_off', 'always_off'])(
+    'allow %s',
+    (sampler) => {
+      expect(read({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0.1' })).toMatchObject({
+        sampler,
+        ratio: 0.1,
+      });
+    },
+  );
 
   it('refuse samplers with which traces would be incomplete, and wrong arguments, and name the variables', () => {
     expect(() => read({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '10' })).toThrow(

@@ -2,7 +2,9 @@ import type { EnvironmentReader } from './environment.ts';
 
 export type TracingSettings = ReturnType<typeof readTracingSettings>;
 
-/** Those of OpenTelemetry with which a trace is recorded completely or not at all, if all services have the same one. */
+/**
+ * Those of OpenTelemetry with which a trace is recorded completely or not at all, if all services have the same one.
+ */
 const samplers = ['parentbased_always_on', 'parentbased_traceidratio', 'parentbased_always_off', 'always_off'] as const;
 
 /** Where spans are sent, and which traces are recorded. The names and the values are those of OpenTelemetry. */

@@ -1,8 +1,19 @@
-import { type Attributes, context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { DomainError } from '@scheduling/errors';
 import type { TracingOptions } from './export-spans.ts';
 
-/** Span attributes must not be personal data: use route patterns, ids, states and the CRM, never an address, a reference or a text. */
+/**
+ * Span attributes must not be personal data: use route patterns, ids, states and the CRM, never an address, a reference
+ * or a text.
+ */
 export interface SpanOptions {
   kind: 'INTERNAL' | 'SERVER' | 'CLIENT' | 'PRODUCER' | 'CONSUMER';
   /** Built only if the span is recorded. */
@@ -20,7 +31,10 @@ export interface ActiveSpan {
   set(attributes: Attributes): void;
   /** Records that something happens now. */
   note(event: string, attributes?: Attributes): void;
-  /** Marks the span as failed, by an error or an HTTP status. A rejection such as a conflict is a normal response, not a failure. */
+  /**
+   * Marks the span as failed, by an error or an HTTP status. A rejection such as a conflict is a normal response, not a
+   * failure.
+   */
   fail(reason: unknown): void;
   end(): void;
 }
@@ -52,7 +66,11 @@ export function startSpan(name: string, { kind, attributes, parent, startedMs }:
 }
 
 /** Runs work in a span, from its start to its end. */
-export async function inSpan<T>(name: string, options: SpanOptions, work: (span: ActiveSpan) => Promise<T>): Promise<T> {
+export async function inSpan<T>(
+  name: string,
+  options: SpanOptions,
+  work: (span: ActiveSpan) => Promise<T>,
+): Promise<T> {
   const span = startSpan(name, options);
   try {
     return await span.run(() => work(span));
@@ -64,7 +82,10 @@ export async function inSpan<T>(name: string, options: SpanOptions, work: (span:
   }
 }
 
-/** Whether the running code has a span that is recorded. Without tracing, or in a trace that is not sampled, asking costs nothing. */
+/**
+ * Whether the running code has a span that is recorded. Without tracing, or in a trace that is not sampled, asking
+ * costs nothing.
+ */
 export function isRecorded(): boolean {
   return trace.getActiveSpan()?.isRecording() === true;
 }
@@ -81,7 +102,10 @@ export function currentTraceparent(): string | undefined {
   return carrier.traceparent;
 }
 
-/** Its code, such as `participation.not_found`, `ECONNREFUSED` or `55P03`, or else its class. Its message is left out: it may quote user input. */
+/**
+ * Its code, such as `participation.not_found`, `ECONNREFUSED` or `55P03`, or else its class. Its message is left out:
+ * it may quote user input.
+ */
 function typeOf(reason: unknown): string {
   if (typeof reason === 'number') return String(reason);
   if (!(reason instanceof Error)) return typeof reason;

@@ -6,7 +6,12 @@ import { requiresTls, withTlsRule } from './smtp-tls.ts';
  * A separate entry point, because importing it also loads nodemailer, which most services do not need.
  */
 export async function verifyMailServer(url: string, timeoutMs: number, requireTls = requiresTls(url)): Promise<void> {
-  const transport = createTransport({ url: withTlsRule(url, requireTls), connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs });
+  const transport = createTransport({
+    url: withTlsRule(url, requireTls),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+  });
   try {
     await transport.verify();
   } finally {

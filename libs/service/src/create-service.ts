@@ -1,8 +1,35 @@
 import { type Broker, connectBroker } from '@scheduling/events';
-import { type MessagingSchema, startCleanUp, startConsumers, startRelay, type Subscription } from '@scheduling/messaging';
-import { createDatabase, type Database, maxConnections, type MigrationSet, startGrowthAnalysis, translatePostgresError } from '@scheduling/postgres';
-import { callWeight, createClient, type Definition, type HostedService, openCredentials, type RpcClient } from '@scheduling/rpc';
-import { createMetrics, FairQueue, type Logger, type Metrics, startOperationsServer, startTracing } from '@scheduling/runtime';
+import {
+  type MessagingSchema,
+  startCleanUp,
+  startConsumers,
+  startRelay,
+  type Subscription,
+} from '@scheduling/messaging';
+import {
+  createDatabase,
+  type Database,
+  maxConnections,
+  type MigrationSet,
+  startGrowthAnalysis,
+  translatePostgresError,
+} from '@scheduling/postgres';
+import {
+  callWeight,
+  createClient,
+  type Definition,
+  type HostedService,
+  openCredentials,
+  type RpcClient,
+} from '@scheduling/rpc';
+import {
+  createMetrics,
+  FairQueue,
+  type Logger,
+  type Metrics,
+  startOperationsServer,
+  startTracing,
+} from '@scheduling/runtime';
 import { hostAuditService } from './host-audit-service.ts';
 import { hostConsumerService } from './host-consumer-service.ts';
 import { hostDatabaseService } from './host-database-service.ts';
@@ -21,7 +48,10 @@ export interface Foundation<Schema> {
   database: Database<Schema>;
   broker: Broker;
   metrics: Metrics;
-  /** Adds background work, which ends at the stop together with the other work, while calls in progress are answered, and before the connections are closed. */
+  /**
+   * Adds background work, which ends at the stop together with the other work, while calls in progress are answered,
+   * and before the connections are closed.
+   */
   use<T extends AsyncDisposable>(work: T): T;
   /** A client of another service; see `createClient`. */
   connect<D extends Definition>(definition: D, service: string, address: string): RpcClient<D>;
@@ -47,22 +77,30 @@ export interface ServiceOptions<Schema> {
   compose: (foundation: Foundation<Schema>) => Composition<Schema>;
 }
 
-/** As many calls as there are connections to the database, and half of them for one CRM: the others always find a free one. */
+/**
+ * As many calls as there are connections to the database, and half of them for one CRM: the others always find a free
+ * one.
+ */
 const callLimits = { capacity: maxConnections * callWeight, maxWaiting: 1_000, maxWaitMs: 1_500 };
 
 /**
- * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer. Tests use it like the
- * process does. Disposal ends all work at once, because each part may take almost as long as the whole stop: calls, consumers, deliveries. The relay ends
- * after them, so that their events do not wait meanwhile, and the connections are closed last. Readiness does not depend on NATS: without it events wait in the
- * outbox, and the service keeps working.
+ * Starts a service: its database, the relay of its outbox, its consumers, its RPCs, and `/readyz` once it can answer.
+ * Tests use it like the process does. Disposal ends all work at once, because each part may take almost as long as the
+ * whole stop: calls, consumers, deliveries. The relay ends after them, so that their events do not wait meanwhile, and
+ * the connections are closed last. Readiness does not depend on NATS: without it events wait in the outbox, and the
+ * service keeps working.
  */
-export async function createService<Schema extends MessagingSchema>(options: ServiceOptions<Schema>): Promise<RunningService> {
+export async function createService<Schema extends MessagingSchema>(
+  options: ServiceOptions<Schema>,
+): Promise<RunningService> {
   const { name, settings, migrations, logger } = options;
   await using starting = new AsyncDisposableStack();
   starting.use(await startTracing({ service: name, settings: settings.tracing, logger }));
   const metrics = createMetrics(name);
   const credentials = starting.use(openCredentials({ files: settings.tlsFiles, logger, metrics }));
-  const database = starting.use(createDatabase<Schema>({ url: settings.databaseUrl, applicationName: name, migrations, logger, metrics }));
+  const database = starting.use(
+    createDatabase<Schema>({ url: settings.databaseUrl, applicationName: name, migrations, logger, metrics }),
+  );
   const operations = starting.use(
     await startOperationsServer({
       host: settings.listenHost,
@@ -71,7 +109,9 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
       readiness: { postgres: database.ping, schema: database.checkSchema },
     }),
   );
-  const broker = starting.use(connectBroker({ ...settings.nats, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }));
+  const broker = starting.use(
+    connectBroker({ ...settings.nats, name, logger, streamReplicas: settings.natsStreamReplicas, metrics }),
+  );
   const work: AsyncDisposable[] = [];
   const clients = starting.use(new AsyncDisposableStack());
   starting.use(startRelay({ service: name, database, broker, logger, metrics }));
@@ -80,19 +120,32 @@ export async function createService<Schema extends MessagingSchema>(options: Ser
     work.push(part);
     return part;
   };
-  const { hosted, operators = [], subscriptions, maxAttempts } = options.compose({
+  const {
+    hosted,
+    operators = [],
+    subscriptions,
+    maxAttempts,
+  } = options.compose({
     database,
     broker,
     metrics,
     use,
-    connect: (definition, service, address) => clients.use(createClient(definition, service, address, { credentials, metrics })),
+    connect: (definition, service, address) =>
+      clients.use(createClient(definition, service, address, { credentials, metrics })),
   });
   use(startCleanUp({ database, logger }));
   use(startGrowthAnalysis({ database, logger }));
-  const operatorServices = [...operators, hostDatabaseService({ url: settings.databaseUrl, migrations, database }), hostAuditService({ database })];
+  const operatorServices = [
+    ...operators,
+    hostDatabaseService({ url: settings.databaseUrl, migrations, database }),
+    hostAuditService({ database }),
+  ];
   if (subscriptions) {
     use(startConsumers({ service: name, subscriptions, database, broker, logger, metrics, maxAttempts }));
-    operatorServices.push(hostDeadLetterService({ service: name, subscriptions, database }), hostConsumerService({ service: name, subscriptions }));
+    operatorServices.push(
+      hostDeadLetterService({ service: name, subscriptions, database }),
+      hostConsumerService({ service: name, subscriptions }),
+    );
   }
   const common = { settings, credentials, logger, translateError: translatePostgresError, metrics };
   const turns = new FairQueue(callLimits);

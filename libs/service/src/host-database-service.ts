@@ -14,16 +14,22 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
   return hostOperatorService(DatabaseServiceService, {
     getDatabaseState: async () => {
-      const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch((error: unknown) => {
-        throw new DomainError('database.unavailable', { cause: error });
-      });
+      const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch(
+        (error: unknown) => {
+          throw new DomainError('database.unavailable', { cause: error });
+        },
+      );
       const outbox = missing.length > 0 ? undefined : await readOutboxState(db);
       return {
         missingMigrations: missing,
         newerMigrations: newer,
         breakingMigrations: breaking,
         time,
-        outbox: outbox && { unsentEvents: outbox.events, oldestUnsentSeconds: outbox.seconds, refilling: outbox.refilling },
+        outbox: outbox && {
+          unsentEvents: outbox.events,
+          oldestUnsentSeconds: outbox.seconds,
+          refilling: outbox.refilling,
+        },
       };
     },
   });

@@ -1,5 +1,12 @@
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
-import { dropDeadLetter, getDeadLetter, listDeadLetters, type MessagingSchema, retryDeadLetter, type RetryOptions } from '@scheduling/messaging';
+import {
+  dropDeadLetter,
+  getDeadLetter,
+  listDeadLetters,
+  type MessagingSchema,
+  retryDeadLetter,
+  type RetryOptions,
+} from '@scheduling/messaging';
 import { type HostedService, hostOperatorService } from '@scheduling/rpc';
 import type { Kysely } from 'kysely';
 

@@ -12,16 +12,39 @@ export interface RpcServers extends AsyncDisposable {
   adminPort: number;
 }
 
-/** Serves the other services on one port and operators on another one, so that what reaches the first cannot do what operators can. */
-export async function startRpcServers({ settings, services, operatorServices, turns, ...common }: RpcServersOptions): Promise<RpcServers> {
+/**
+ * Serves the other services on one port and operators on another one, so that what reaches the first cannot do what
+ * operators can.
+ */
+export async function startRpcServers({
+  settings,
+  services,
+  operatorServices,
+  turns,
+  ...common
+}: RpcServersOptions): Promise<RpcServers> {
   await using starting = new AsyncDisposableStack();
-  const admin = starting.use(await startRpcServer({ ...common, host: settings.adminListenHost, port: settings.adminPort, services: operatorServices }));
-  const main = await startRpcServer({ ...common, host: settings.listenHost, port: settings.grpcPort, services, ...(turns && { turns }) });
+  const admin = starting.use(
+    await startRpcServer({
+      ...common,
+      host: settings.adminListenHost,
+      port: settings.adminPort,
+      services: operatorServices,
+    }),
+  );
+  const main = await startRpcServer({
+    ...common,
+    host: settings.listenHost,
+    port: settings.grpcPort,
+    services,
+    ...(turns && { turns }),
+  });
   starting.move();
   return {
     grpcPort: main.port,
     adminPort: admin.port,
     // At the same time: each may take almost as long as the whole stop.
-    [Symbol.asyncDispose]: async () => void (await Promise.all([main[Symbol.asyncDispose](), admin[Symbol.asyncDispose]()])),
+    [Symbol.asyncDispose]: async () =>
+      void (await Promise.all([main[Symbol.asyncDispose](), admin[Symbol.asyncDispose]()])),
   };
 }

@@ -13,7 +13,10 @@ it('ends all background work at the same time, because each part may take as lon
   const databaseUrl = await createTestDatabase();
   await migrateDatabase({ url: databaseUrl, sets: migrations, logger });
   const ports = { GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0' };
-  const settings = readEnvironment({ LISTEN_HOST: '127.0.0.1', ...ports, DATABASE_URL: databaseUrl, NATS_URL: nats.url('customer') }, readServiceSettings);
+  const settings = readEnvironment(
+    { LISTEN_HOST: '127.0.0.1', ...ports, DATABASE_URL: databaseUrl, NATS_URL: nats.url('customer') },
+    readServiceSettings,
+  );
   const names = ['first', 'second', 'third'];
   const ending: string[] = [];
   const allEnd = Promise.withResolvers<void>();

@@ -45,7 +45,12 @@ export const host = '127.0.0.1';
 export function serviceEnvironment(service: Service, around: Surroundings): Record<string, string> {
   const { ports } = around;
   const address = (of: Service): string => around.addressOf?.(service, of) ?? `${host}:${ports[of].main}`;
-  const every = { LISTEN_HOST: host, METRICS_PORT: String(ports[service].metrics), LOG_LEVEL: around.logLevel, NATS_URL: around.natsUrls[service] };
+  const every = {
+    LISTEN_HOST: host,
+    METRICS_PORT: String(ports[service].metrics),
+    LOG_LEVEL: around.logLevel,
+    NATS_URL: around.natsUrls[service],
+  };
   if (service === 'gateway') {
     return {
       ...every,

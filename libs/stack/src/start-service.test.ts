@@ -7,6 +7,8 @@ const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
 it('services run with the arguments of their image, and the image contains code that was compiled with them', async () => {
   const dockerfile = await readFile(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8');
-  expect(dockerfile).toContain(`ENTRYPOINT ${JSON.stringify(['node', ...nodeArguments, 'src/main.ts']).replaceAll(',', ', ')}\n`);
+  expect(dockerfile).toContain(
+    `ENTRYPOINT ${JSON.stringify(['node', ...nodeArguments, 'src/main.ts']).replaceAll(',', ', ')}\n`,
+  );
   expect(dockerfile).toContain(`NODE_COMPILE_CACHE=/tmp/compiled node ${nodeArguments.join(' ')} src/main.ts\n`);
 });

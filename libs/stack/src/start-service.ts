@@ -16,16 +16,25 @@ export interface ServiceOptions {
 const migrationTimeoutMs = 60_000;
 const readyTimeoutMs = 60_000;
 const probeTimeoutMs = 2_000;
-/** In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would hardly collect garbage. */
+/**
+ * In MiB. The heap that Node chooses in a pod with the 512 MiB of the manifests; on a machine with more memory it would
+ * hardly collect garbage.
+ */
 const maxHeap = 268;
 /** As in the image of the services (ADR 18). */
 export const nodeArguments = ['--max-semi-space-size=8', '--heap-growing-percent=150'];
 
-/** Nobody waits for what notification and webhook do, so requests come first: they get a third of their share. In production, every pod has its own. */
+/**
+ * Nobody waits for what notification and webhook do, so requests come first: they get a third of their share. In
+ * production, every pod has its own.
+ */
 const niceness: Partial<Record<Service, number>> = { notification: 5, webhook: 5 };
 
 /** Runs the process of a service as in production: configured only by environment variables. */
-export function spawnService({ service, around, root, logFile, inherited, onSpawn }: ServiceOptions, command: string[] = []): Promise<Child> {
+export function spawnService(
+  { service, around, root, logFile, inherited, onSpawn }: ServiceOptions,
+  command: string[] = [],
+): Promise<Child> {
   return spawnChild({
     command: process.execPath,
     args: [`--max-heap-size=${maxHeap}`, ...nodeArguments, join(root, 'apps', service, 'src', 'main.ts'), ...command],
@@ -50,7 +59,10 @@ export async function migrateService(options: ServiceOptions): Promise<void> {
   const killTimer = setTimeout(() => void child.stop('SIGTERM', 1_000), migrationTimeoutMs);
   const exit = await child.exited;
   clearTimeout(killTimer);
-  if (exit.code !== 0) throw new Error(`migrating ${options.service} ended with ${describeExit(exit)}. The end of its log:\n${await lastLines(child.logFile)}`);
+  if (exit.code !== 0)
+    throw new Error(
+      `migrating ${options.service} ended with ${describeExit(exit)}. The end of its log:\n${await lastLines(child.logFile)}`,
+    );
 }
 
 async function isReady(metricsPort: number): Promise<boolean> {

@@ -37,11 +37,26 @@ export async function createCertificateAuthority(): Promise<CertificateAuthority
   return { cert: authority.cert, issue };
 }
 
-/** Writes a certificate and the trusted authorities where a service reads them, each file atomically. Calling it again renews them. */
-export async function storeCertificate(folder: string, { cert, key }: Certificate, trusted: CertificateAuthority): Promise<CertificateFiles> {
-  const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key'), authorities: join(folder, 'ca.crt') };
+/**
+ * Writes a certificate and the trusted authorities where a service reads them, each file atomically. Calling it again
+ * renews them.
+ */
+export async function storeCertificate(
+  folder: string,
+  { cert, key }: Certificate,
+  trusted: CertificateAuthority,
+): Promise<CertificateFiles> {
+  const files = {
+    certificate: join(folder, 'tls.crt'),
+    key: join(folder, 'tls.key'),
+    authorities: join(folder, 'ca.crt'),
+  };
   await mkdir(folder, { recursive: true });
-  for (const [file, text] of [[files.certificate, cert], [files.key, key], [files.authorities, trusted.cert]] as const) {
+  for (const [file, text] of [
+    [files.certificate, cert],
+    [files.key, key],
+    [files.authorities, trusted.cert],
+  ] as const) {
     await writeFile(`${file}.new`, text);
     await rename(`${file}.new`, file);
   }
@@ -55,6 +70,10 @@ export interface CertificateFiles {
 }
 
 async function makeCertificate(name: string, options: Parameters<typeof generate>[1]): Promise<Certificate> {
-  const made = await generate([{ name: 'commonName', value: name }], { keyType: 'ec', algorithm: 'sha256', ...options });
+  const made = await generate([{ name: 'commonName', value: name }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    ...options,
+  });
   return { cert: made.cert, key: made.private };
 }

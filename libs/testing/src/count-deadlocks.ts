@@ -1,7 +1,10 @@
 import { Client } from 'pg';
 import { eventually } from './eventually.ts';
 
-/** The number of deadlocks in a database, once all its sessions have ended: each reports at its end at the latest, and ending a pool does not wait for it. */
+/**
+ * The number of deadlocks in a database, once all its sessions have ended: each reports at its end at the latest, and
+ * ending a pool does not wait for it.
+ */
 export async function countDeadlocks(url: string): Promise<number> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -12,7 +15,9 @@ export async function countDeadlocks(url: string): Promise<number> {
       );
       if (rowCount !== 0) throw new Error(`${rowCount} sessions have not ended`);
     });
-    const { rows } = await client.query<{ deadlocks: string }>('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+    const { rows } = await client.query<{ deadlocks: string }>(
+      'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+    );
     return Number(rows[0]!.deadlocks);
   } finally {
     await client.end();

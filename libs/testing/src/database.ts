@@ -21,12 +21,17 @@ export async function createTestDatabase(postgresUrl = inject('postgresUrl')): P
 }
 
 /**
- * Creates a database with the schema of a service and returns its address. It is a copy of one that is migrated once in a test run.
+ * Creates a database with the schema of a service and returns its address. It is a copy of one that is migrated once in
+ * a test run.
  *
  * @param migrate brings the database of this address up to date, and closes its connections
  * @param postgresUrl for a global setup, to which nothing is injected
  */
-export async function createMigratedDatabase(service: string, migrate: (url: string, logger: Logger) => Promise<unknown>, postgresUrl = inject('postgresUrl')): Promise<string> {
+export async function createMigratedDatabase(
+  service: string,
+  migrate: (url: string, logger: Logger) => Promise<unknown>,
+  postgresUrl = inject('postgresUrl'),
+): Promise<string> {
   const template = `template_${service}`;
   await onServer(postgresUrl, async (client) => {
     // Held until the connection ends: the other test files wait for the one that migrates.
@@ -35,14 +40,18 @@ export async function createMigratedDatabase(service: string, migrate: (url: str
     if (rowCount !== 0) return;
     const url = await createTestDatabase(postgresUrl);
     await migrate(url, testLogger(service));
-    await client.query(`ALTER DATABASE ${escapeIdentifier(new URL(url).pathname.slice(1))} RENAME TO ${escapeIdentifier(template)}`);
+    await client.query(
+      `ALTER DATABASE ${escapeIdentifier(new URL(url).pathname.slice(1))} RENAME TO ${escapeIdentifier(template)}`,
+    );
   });
   return createDatabase(postgresUrl, template);
 }
 
 async function createDatabase(postgresUrl: string, template: string): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await onServer(postgresUrl, (client) => client.query(`CREATE DATABASE ${escapeIdentifier(name)} TEMPLATE ${escapeIdentifier(template)}`));
+  await onServer(postgresUrl, (client) =>
+    client.query(`CREATE DATABASE ${escapeIdentifier(name)} TEMPLATE ${escapeIdentifier(template)}`),
+  );
   return urlOf(postgresUrl, name);
 }
 

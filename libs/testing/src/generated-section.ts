@@ -12,7 +12,8 @@ export function generatedSection(begin: string): GeneratedSection {
   const place = (document: string): [from: number, to: number] => {
     const from = document.indexOf(begin) + begin.length;
     const to = document.indexOf(end, from);
-    if (from < begin.length || to < from) throw new Error(`the document has lost the markers of its generated section: ${begin.trim()}`);
+    if (from < begin.length || to < from)
+      throw new Error(`the document has lost the markers of its generated section: ${begin.trim()}`);
     return [from, to];
   };
   return {

@@ -7,10 +7,19 @@ export const reportMemory = `--expose-gc --require="${fileURLToPath(import.meta.
 
 const reportTimeoutMs = 60_000;
 
-/** The objects in a process and the buffers outside of its heap, in bytes, without garbage. Several processes may write to its log. */
+/**
+ * The objects in a process and the buffers outside of its heap, in bytes, without garbage. Several processes may write
+ * to its log.
+ */
 export async function heldBytes({ pid, logFile }: { pid: number; logFile: string }): Promise<number> {
-  const reports = async (): Promise<string[]> => (await readFile(logFile, 'utf8')).match(new RegExp(String.raw`(?<="pid":${pid},"heldBytes":)\d+`, 'g')) ?? [];
+  const reports = async (): Promise<string[]> =>
+    (await readFile(logFile, 'utf8')).match(new RegExp(String.raw`(?<="pid":${pid},"heldBytes":)\d+`, 'g')) ?? [];
   const earlier = (await reports()).length;
   signalProcess(pid, 'SIGUSR2');
-  return Number(await waitUntil(async () => (await reports())[earlier], { what: `the memory of process ${pid}`, timeoutMs: reportTimeoutMs }));
+  return Number(
+    await waitUntil(async () => (await reports())[earlier], {
+      what: `the memory of process ${pid}`,
+      timeoutMs: reportTimeoutMs,
+    }),
+  );
 }

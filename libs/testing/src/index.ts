@@ -1,4 +1,9 @@
-export { type Certificate, type CertificateAuthority, createCertificateAuthority, storeCertificate } from './certificates.ts';
+export {
+  type Certificate,
+  type CertificateAuthority,
+  createCertificateAuthority,
+  storeCertificate,
+} from './certificates.ts';
 export { chooseServers } from './choose-servers.ts';
 export { countDeadlocks } from './count-deadlocks.ts';
 export { createMigratedDatabase, createTestDatabase } from './database.ts';
@@ -13,7 +18,13 @@ export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts'
 export { startTestNats } from './nats.ts';
 export type { TestNats } from './test-nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';
-export { nowhere, type ServiceName, type ServiceProcess, startAppProcess, startServiceProcesses } from './service-process.ts';
+export {
+  nowhere,
+  type ServiceName,
+  type ServiceProcess,
+  startAppProcess,
+  startServiceProcesses,
+} from './service-process.ts';
 export { type ReceivedLogin, type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';
 export { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
 export { whilePaused } from './while-paused.ts';

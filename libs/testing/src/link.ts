@@ -3,16 +3,23 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Transform } from 'node:stream';
 
 /**
- * The way from one process to another: a TCP proxy at an address of its own. Like a Service of Kubernetes it connects to one of the processes that
- * are ready at that moment; a connection stays with its process. Without one, connections are refused.
+ * The way from one process to another: a TCP proxy at an address of its own. Like a Service of Kubernetes it connects
+ * to one of the processes that are ready at that moment; a connection stays with its process. Without one, connections
+ * are refused.
  */
 export interface Link extends AsyncDisposable {
   port: number;
-  /** From now on nothing is passed on, in either direction, and no connection is closed or refused, as if the other machine had gone without a word. */
+  /**
+   * From now on nothing is passed on, in either direction, and no connection is closed or refused, as if the other
+   * machine had gone without a word.
+   */
   silence(): void;
   /** Ends all connections that were silent, and passes on what comes with new ones. */
   restore(): void;
-  /** Passes nothing on with the present connections, ever, as if another machine had taken the place of the one that is gone. The target notices it by its keepalive. */
+  /**
+   * Passes nothing on with the present connections, ever, as if another machine had taken the place of the one that is
+   * gone. The target notices it by its keepalive.
+   */
   abandon(): void;
   /** Closes all connections, in the middle of whatever they transfer. */
   cut(): void;

@@ -1,4 +1,7 @@
-/** Splits what a NATS client has sent into the operations that are complete, one by one, and what is left: several may arrive in one piece, or one in several. */
+/**
+ * Splits what a NATS client has sent into the operations that are complete, one by one, and what is left: several may
+ * arrive in one piece, or one in several.
+ */
 export function takeNatsOperations(received: Buffer): { operations: Buffer[]; rest: Buffer } {
   const operations: Buffer[] = [];
   let rest = received;

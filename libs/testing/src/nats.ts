@@ -22,10 +22,13 @@ interface TestNatsOptions {
 }
 
 /**
- * Starts a nats-server for one test file: the stream is global, so files sharing a server would receive each other's events.
- * It can be stopped and restarted, with or without its data.
+ * Starts a nats-server for one test file: the stream is global, so files sharing a server would receive each other's
+ * events. It can be stopped and restarted, with or without its data.
  */
-export async function startTestNats({ servers = inject('servers'), users = true }: TestNatsOptions = {}): Promise<TestNats> {
+export async function startTestNats({
+  servers = inject('servers'),
+  users = true,
+}: TestNatsOptions = {}): Promise<TestNats> {
   const testUsers = users ? createTestUsers() : noUsers;
   if (servers === 'embedded') return startEmbeddedNats(testUsers);
   const { startNatsContainer } = await import('./containers/nats-container.ts');

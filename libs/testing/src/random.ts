@@ -11,7 +11,10 @@ export interface Random {
   shuffled<T>(items: readonly T[]): T[];
 }
 
-/** @param stream independent streams have different numbers, so what one draws does not depend on how much another has drawn */
+/**
+ * @param stream independent streams have different numbers, so what one draws does not depend on how much another has
+ *   drawn
+ */
 export function createRandom(seed: number, stream: number): Random {
   const generator = xoroshiro128plus(seed);
   for (let number = 0; number < stream; number += 1) generator.jump?.();

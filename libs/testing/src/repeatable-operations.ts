@@ -54,7 +54,8 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
     it('rejects different content under the same key', async () => {
       const [key, request] = [randomUUID(), await prepareFirst()];
       await withKey(key, () => send(request));
-      const refused = async () => expect(await codeOf(withKey(key, () => send(change(request))))).toBe('unprocessable idempotency_key.reused');
+      const refused = async () =>
+        expect(await codeOf(withKey(key, () => send(change(request))))).toBe('unprocessable idempotency_key.reused');
       expect(await effectOf(refused)).toEqual(await nothing());
     });
 
@@ -70,12 +71,19 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
       const effect = await effectOf(() => withKey(randomUUID(), () => send(single)));
       const key = randomUUID();
       let answers: PromiseSettledResult<unknown>[] = [];
-      const twenty = async () => (answers = await Promise.allSettled(Array.from({ length: 20 }, () => patiently(() => withKey(key, () => send(request))))));
+      const twenty = async () =>
+        (answers = await Promise.allSettled(
+          Array.from({ length: 20 }, () => patiently(() => withKey(key, () => send(request)))),
+        ));
       expect(await effectOf(twenty)).toEqual(effect);
       const answered = answers.filter((answer) => answer.status === 'fulfilled').map(({ value }) => value);
       expect(answered.length).toBeGreaterThan(0);
       for (const answer of answered) expect(answer).toEqual(answered[0]);
-      const refused = await Promise.all(answers.filter((answer) => answer.status === 'rejected').map(({ reason }) => codeOf(Promise.reject(reason as Error))));
+      const refused = await Promise.all(
+        answers
+          .filter((answer) => answer.status === 'rejected')
+          .map(({ reason }) => codeOf(Promise.reject(reason as Error))),
+      );
       expect(new Set(refused).difference(new Set(['conflict idempotency_key.in_flight']))).toEqual(new Set());
     });
 
@@ -90,7 +98,9 @@ export function testRepeatableOperations(operations: RepeatableOperation[], serv
     it('keeps the key for 72 hours, and no longer', async () => {
       const [key, request, next] = [randomUUID(), await prepareFirst(), await prepareFirst()];
       await withKey(key, () => send(request));
-      await service().pool.query(`UPDATE idempotency_key SET created_at = now() - interval '72 hours' + interval '1 minute'`);
+      await service().pool.query(
+        `UPDATE idempotency_key SET created_at = now() - interval '72 hours' + interval '1 minute'`,
+      );
       expect(await codeOf(withKey(key, () => send(next)))).toBe('unprocessable idempotency_key.reused');
       await service().pool.query(`UPDATE idempotency_key SET created_at = now() - interval '72 hours'`);
       expect(await effectOf(() => withKey(key, () => send(next)))).not.toEqual(await nothing());

@@ -38,8 +38,8 @@ interface ServiceProcessOptions {
 }
 
 /**
- * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that call them.
- * They call each other; services that are not among them do not respond.
+ * Starts other teams' services in separate processes, as in production, each with a database of its own, for tests that
+ * call them. They call each other; services that are not among them do not respond.
  *
  * @param natsUrl the address of NATS for each of them
  */
@@ -54,7 +54,13 @@ export async function startServiceProcesses<Name extends ServiceName>(
   const addresses = Object.fromEntries(serviceNames.map((name) => [`${name.toUpperCase()}_ADDRESS`, addressOf(name)]));
   const start = async (name: Name): Promise<[Name, ServiceProcess]> => {
     const adminPort = await freePort();
-    const given = { ...addresses, GRPC_PORT: String(ports[name]), ADMIN_PORT: String(adminPort), NATS_URL: natsUrl(name), ...environment };
+    const given = {
+      ...addresses,
+      GRPC_PORT: String(ports[name]),
+      ADMIN_PORT: String(adminPort),
+      NATS_URL: natsUrl(name),
+      ...environment,
+    };
     const process = await startServiceProcess(name, given, postgresUrl);
     return [name, starting.use({ ...process, address: addressOf(name), adminAddress: `127.0.0.1:${adminPort}` })];
   };
@@ -62,13 +68,26 @@ export async function startServiceProcesses<Name extends ServiceName>(
   const results = await Promise.allSettled(names.map(start));
   const failed = results.find((result) => result.status === 'rejected');
   if (failed) throw failed.reason;
-  const services = Object.fromEntries(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  const services = Object.fromEntries(
+    results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])),
+  );
   const started = starting.move();
-  return { ...(services as Record<Name, ServiceProcess>), addresses, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return {
+    ...(services as Record<Name, ServiceProcess>),
+    addresses,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
 }
 
-async function startServiceProcess(name: string, given: Record<string, string>, postgresUrl?: string): Promise<AppProcess & { databaseUrl: string }> {
-  const migrate = (url: string) => promisify(execFile)(process.execPath, [mainOf(name), 'migrate'], { env: { ...withDefaults(given), DATABASE_URL: url } });
+async function startServiceProcess(
+  name: string,
+  given: Record<string, string>,
+  postgresUrl?: string,
+): Promise<AppProcess & { databaseUrl: string }> {
+  const migrate = (url: string) =>
+    promisify(execFile)(process.execPath, [mainOf(name), 'migrate'], {
+      env: { ...withDefaults(given), DATABASE_URL: url },
+    });
   const databaseUrl = await createMigratedDatabase(name, migrate, postgresUrl);
   return { ...(await startAppProcess(name, { ...given, DATABASE_URL: databaseUrl })), databaseUrl };
 }

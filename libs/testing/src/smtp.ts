@@ -21,7 +21,10 @@ export interface ReceivedLogin {
   secure: boolean;
 }
 
-/** What the server does with a mail instead of accepting it; at the recipient (`rcpt`), or once the whole mail has arrived (`data`). */
+/**
+ * What the server does with a mail instead of accepting it; at the recipient (`rcpt`), or once the whole mail has
+ * arrived (`data`).
+ */
 export type SmtpTrouble =
   | { at: 'rcpt' | 'data'; code: number }
   /** Responds late, but normally. */
@@ -35,14 +38,20 @@ export interface TestSmtp extends AsyncDisposable {
   /** In order of arrival. */
   mails: ReceivedMail[];
   logins: ReceivedLogin[];
-  /** Called for every recipient and again for the mail; undefined accepts it. `attempt` counts the mails to this recipient from 1. */
+  /**
+   * Called for every recipient and again for the mail; undefined accepts it. `attempt` counts the mails to this
+   * recipient from 1.
+   */
   trouble: (recipient: string, attempt: number) => SmtpTrouble | undefined;
   /** Closes every connection and refuses new ones, until it is restarted on the same port. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
-/** A real SMTP server that stores the mails it accepts, and fails on request. It offers STARTTLS if it has a certificate. */
+/**
+ * A real SMTP server that stores the mails it accepts, and fails on request. It offers STARTTLS if it has a
+ * certificate.
+ */
 export async function startTestSmtp({ certificate }: { certificate?: Certificate } = {}): Promise<TestSmtp> {
   let server: SMTPServer | undefined;
   const port = await freePort();

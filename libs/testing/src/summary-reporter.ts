@@ -8,7 +8,10 @@ interface Failed {
   errors: readonly { message: string }[];
 }
 
-/** Ends the output of a run with the slowest test files, so that a file which becomes slow is noticed, and with whatever failed, so that the end of a log is enough. */
+/**
+ * Ends the output of a run with the slowest test files, so that a file which becomes slow is noticed, and with whatever
+ * failed, so that the end of a log is enough.
+ */
 // oxlint-disable-next-line import/no-default-export -- vitest asks for one
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -17,10 +20,20 @@ export default class SummaryReporter implements Reporter {
       .toSorted((a, b) => b.seconds - a.seconds)
       .slice(0, slowestShown);
     if (slowest.length === slowestShown) {
-      print('The slowest files', slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${name}`));
+      print(
+        'The slowest files',
+        slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${name}`),
+      );
     }
     const failed = modules.flatMap(failuresOf);
-    if (failed.length > 0) print('Failed', failed.map(({ name, errors }) => `${name}\n${errors.map(({ message }) => `    ${message.slice(0, longestMessage)}\n`).join('')}`));
+    if (failed.length > 0)
+      print(
+        'Failed',
+        failed.map(
+          ({ name, errors }) =>
+            `${name}\n${errors.map(({ message }) => `    ${message.slice(0, longestMessage)}\n`).join('')}`,
+        ),
+      );
   }
 }
 
@@ -28,7 +41,10 @@ export default class SummaryReporter implements Reporter {
 function failuresOf(module: TestModule): Failed[] {
   const suites = [...module.children.allSuites()].map((suite) => ({ name: suite.fullName, errors: suite.errors() }));
   const hooks = [{ name: '', errors: module.errors() }, ...suites].filter(({ errors }) => errors.length > 0);
-  const tests = [...module.children.allTests('failed')].map((test) => ({ name: test.fullName, errors: test.result().errors ?? [] }));
+  const tests = [...module.children.allTests('failed')].map((test) => ({
+    name: test.fullName,
+    errors: test.result().errors ?? [],
+  }));
   return [...hooks, ...tests].map(({ name, errors }) => ({ name: `${nameOf(module)} ${name}`.trimEnd(), errors }));
 }
 

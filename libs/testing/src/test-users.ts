@@ -12,10 +12,14 @@ export interface TestUsers {
 export function createTestUsers(): TestUsers {
   const passwords = createNatsPasswords();
   const testPassword = `t${randomBytes(24).toString('hex')}`;
-  const configuration = natsUsersConfiguration().replace('users = [\n', 'users = [\n    { user: test, password: $TEST_NATS_PASSWORD }\n');
+  const configuration = natsUsersConfiguration().replace(
+    'users = [\n',
+    'users = [\n    { user: test, password: $TEST_NATS_PASSWORD }\n',
+  );
   return {
     settings: { configuration, environment: { ...passwords.environment, TEST_NATS_PASSWORD: testPassword } },
-    urlFor: (user, serverUrl) => (user === 'test' ? serverUrl.replace('://', `://test:${testPassword}@`) : passwords.urlFor(user, serverUrl)),
+    urlFor: (user, serverUrl) =>
+      user === 'test' ? serverUrl.replace('://', `://test:${testPassword}@`) : passwords.urlFor(user, serverUrl),
   };
 }
 

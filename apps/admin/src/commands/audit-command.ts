@@ -15,7 +15,13 @@ export function addAuditCommand(program: Command): void {
     .action(async ({ since }: { since?: Date }) => {
       const entries = (await Promise.all(services.map((service) => listEntries(service, since)))).flat();
       entries.sort((one, other) => other.recordedAt!.getTime() - one.recordedAt!.getTime());
-      const rows = entries.map(({ recordedAt, operator, action, target, requestId }) => [showTime(recordedAt), operator, action, target, requestId]);
+      const rows = entries.map(({ recordedAt, operator, action, target, requestId }) => [
+        showTime(recordedAt),
+        operator,
+        action,
+        target,
+        requestId,
+      ]);
       output.write(formatTable(['time', 'operator', 'action', 'target', 'request'], rows));
     });
 }

@@ -41,12 +41,18 @@ export function addCrmCommands(crm: Command): void {
   const create = crm
     .command('create <crmId>')
     .description('create a CRM')
-    .option('--sandbox', 'for tests: its mails reach nobody and can be read over the API, and its clock can be set; cannot be changed later');
-  withSettings(create, (setting) => ` (default: ${defaults[setting]})`).action((crmId: string, { sandbox, ...options }: NewCrmOptions) =>
-    withAdmin(async (admin) => {
-      await admin.createCrm({ ...toRequest(crmId, options), sandbox });
-      print(`${style('green', '✔')} Created ${sandbox ? 'sandbox' : 'CRM'} ${style('bold', crmId)}. Create its first key: npm run admin -- key create ${crmId}`);
-    }),
+    .option(
+      '--sandbox',
+      'for tests: its mails reach nobody and can be read over the API, and its clock can be set; cannot be changed later',
+    );
+  withSettings(create, (setting) => ` (default: ${defaults[setting]})`).action(
+    (crmId: string, { sandbox, ...options }: NewCrmOptions) =>
+      withAdmin(async (admin) => {
+        await admin.createCrm({ ...toRequest(crmId, options), sandbox });
+        print(
+          `${style('green', '✔')} Created ${sandbox ? 'sandbox' : 'CRM'} ${style('bold', crmId)}. Create its first key: npm run admin -- key create ${crmId}`,
+        );
+      }),
   );
   // The positive form comes first: alone, the negative one would make `true` the default.
   const update = crm
@@ -75,7 +81,9 @@ export function addCrmCommands(crm: Command): void {
           each.requestsPerMinute === undefined ? 'unlimited' : String(each.requestsPerMinute),
           each.anonymiseAfterDays === undefined ? '-' : `${each.anonymiseAfterDays} days`,
         ]);
-        output.write(formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min', 'anonymised after'], rows));
+        output.write(
+          formatTable(['crmId', 'name', 'language', 'time zone', 'sender', 'requests/min', 'anonymised after'], rows),
+        );
       }),
     );
 }
@@ -110,7 +118,9 @@ function describeSettings(crm: Crm): string[][] {
     ['colour', crm.colour],
     ['imprint', crm.imprint],
   ];
-  return rows.flatMap(([name, value]) => (value || '-').split('\n').map((line, index) => [index === 0 ? name : '', line]));
+  return rows.flatMap(([name, value]) =>
+    (value || '-').split('\n').map((line, index) => [index === 0 ? name : '', line]),
+  );
 }
 
 /** `describeDefault` comes after the text of an option: only a new CRM has defaults. */
@@ -121,16 +131,29 @@ function withSettings(command: Command, describeDefault: (setting: keyof typeof 
     .option('--time-zone <zone>', `IANA time zone of providers created without one${describeDefault('timeZone')}`)
     .option('--sender-name <name>', `sender name of mails${describeDefault('senderName')}`)
     .option('--sender-address <address>', `sender address of mails${describeDefault('senderAddress')}`)
-    .option('--rate-limit <requests>', `requests per minute per key; 0 = unlimited${describeDefault('rateLimit')}`, wholeNumber('unlimited'))
+    .option(
+      '--rate-limit <requests>',
+      `requests per minute per key; 0 = unlimited${describeDefault('rateLimit')}`,
+      wholeNumber('unlimited'),
+    )
     .option(
       '--anonymise-after-days <days>',
       `days from the end of an appointment until its bookings are anonymised; 0 = no period of its own${describeDefault('anonymiseAfterDays')}`,
       wholeNumber('no period of its own'),
     )
-    .option('--logo-url <url>', `https URL of the logo in mails, an image of 3:1 that is shown with 180 x 60 pixels${describeDefault('logoUrl')}`)
+    .option(
+      '--logo-url <url>',
+      `https URL of the logo in mails, an image of 3:1 that is shown with 180 x 60 pixels${describeDefault('logoUrl')}`,
+    )
     .option('--colour <colour>', `background of white text in mails, as #rrggbb${describeDefault('colour')}`)
-    .option('--imprint <text>', `legal notice at the foot of mails and of the verification page, up to 20 lines${describeDefault('imprint')}`)
-    .option('--no-notify-on-customer-deletion', 'send no mail to customers who are deleted while they have future appointments');
+    .option(
+      '--imprint <text>',
+      `legal notice at the foot of mails and of the verification page, up to 20 lines${describeDefault('imprint')}`,
+    )
+    .option(
+      '--no-notify-on-customer-deletion',
+      'send no mail to customers who are deleted while they have future appointments',
+    );
 }
 
 function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
@@ -140,7 +163,8 @@ function toRequest(crmId: string, { rateLimit, ...settings }: CrmOptions) {
 function wholeNumber(zero: string): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError(`It must be a whole number; 0 = ${zero}.`);
+    if (!Number.isInteger(value) || value < 0)
+      throw new InvalidArgumentError(`It must be a whole number; 0 = ${zero}.`);
     return value;
   };
 }

@@ -12,10 +12,18 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     .command('list')
     .description('list all dead letters, newest first')
     .action(async () => {
-      const lists = consumingServices.map((service) => withDeadLetters(service, (client) => client.listDeadLetters({})));
+      const lists = consumingServices.map((service) =>
+        withDeadLetters(service, (client) => client.listDeadLetters({})),
+      );
       const letters = (await Promise.all(lists)).flatMap((list) => list.deadLetters);
       letters.sort((one, other) => other.failedAt!.getTime() - one.failedAt!.getTime());
-      const rows = letters.map(({ consumer, eventId, attempts, failedAt, error }) => [consumer, eventId, showTime(failedAt), String(attempts), error]);
+      const rows = letters.map(({ consumer, eventId, attempts, failedAt, error }) => [
+        consumer,
+        eventId,
+        showTime(failedAt),
+        String(attempts),
+        error,
+      ]);
       output.write(formatTable(['consumer', 'event', 'failed', 'attempts', 'error'], rows));
     });
   deadLetters
@@ -50,7 +58,10 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     );
 }
 
-async function withDeadLetters<T>(service: ConsumingService, use: (client: RpcClient<DeadLetterServiceService>) => Promise<T>): Promise<T> {
+async function withDeadLetters<T>(
+  service: ConsumingService,
+  use: (client: RpcClient<DeadLetterServiceService>) => Promise<T>,
+): Promise<T> {
   using client = createClient(DeadLetterServiceService, service, addressOf(service), callOptions());
   return await use(client);
 }

@@ -48,5 +48,7 @@ function show(findings: Finding[]): void {
     if (remedy !== undefined) print(`${' '.repeat(checkWidth + wordWidth + 4)}${style('bold', `→ ${remedy}`)}`);
   }
   const count = (level: Level): number => findings.filter((finding) => finding.level === level).length;
-  print(`\n${count('fault')} faults, ${count('warning')} warnings, ${count('ok')} ok, ${count('not checked')} not checked`);
+  print(
+    `\n${count('fault')} faults, ${count('warning')} warnings, ${count('ok')} ok, ${count('not checked')} not checked`,
+  );
 }

@@ -25,7 +25,9 @@ export function addErasureCommands(erasures: Command): void {
   );
   erasures
     .command('replay')
-    .description('after restoring a backup: repeat every erasure of a customer, and every deletion of a user, made since it was taken')
+    .description(
+      'after restoring a backup: repeat every erasure of a customer, and every deletion of a user, made since it was taken',
+    )
     .requiredOption('--since <instant>', 'when the backup was taken, such as 2026-11-21T04:00:00Z', parseInstant)
     .action(async ({ since }: { since: Date }) => {
       await replayErasures(since);
@@ -38,7 +40,11 @@ function replayErasures(since: Date): Promise<void> {
     const { replayed, recovered, eventsReachBackTo } = await client.replayErasures({ since });
     print(`${style('green', '✔')} Repeating ${replayed} erasures, ${recovered} of them found only in events.`);
     print('  Check their progress: npm run admin -- erasures');
-    warnUnlessKnown(since, eventsReachBackTo, 'If the database of customer was restored too, the CRMs must repeat the deletions that they made before that.');
+    warnUnlessKnown(
+      since,
+      eventsReachBackTo,
+      'If the database of customer was restored too, the CRMs must repeat the deletions that they made before that.',
+    );
   });
 }
 
@@ -54,14 +60,25 @@ function replayUserDeletions(since: Date): Promise<void> {
     } while (part.continuation !== undefined);
     print(`${style('green', '✔')} Repeating ${replayed} deletions of users.`);
     warnOfOwners(owners);
-    warnUnlessKnown(since, part.eventsReachBackTo, 'The CRMs must repeat the deletions of users that they made before that.');
+    warnUnlessKnown(
+      since,
+      part.eventsReachBackTo,
+      'The CRMs must repeat the deletions of users that they made before that.',
+    );
   });
 }
 
 function warnOfOwners(owners: DeletedOwner[]): void {
   if (owners.length === 0) return;
-  print(`${style('yellow', '!')} These own an account or a provider, and are not deleted. Their CRMs must replace their data with that of a successor (Update user).`);
-  output.write(formatTable(['crmId', 'user', 'owns'], owners.map(({ crmId, userId, owned }) => [crmId, userId, owned])));
+  print(
+    `${style('yellow', '!')} These own an account or a provider, and are not deleted. Their CRMs must replace their data with that of a successor (Update user).`,
+  );
+  output.write(
+    formatTable(
+      ['crmId', 'user', 'owns'],
+      owners.map(({ crmId, userId, owned }) => [crmId, userId, owned]),
+    ),
+  );
 }
 
 async function withErasures(use: (client: RpcClient<ErasureServiceService>) => Promise<void>): Promise<void> {

@@ -10,7 +10,10 @@ export function addKeyCommands(key: Command): void {
   key
     .command('create <crmId>')
     .description('create a key and print it; it cannot be shown again')
-    .option('--expires <when>', 'expiry: an ISO 8601 date or instant, or a duration such as 90d, 12h or P1Y (default: never)')
+    .option(
+      '--expires <when>',
+      'expiry: an ISO 8601 date or instant, or a duration such as 90d, 12h or P1Y (default: never)',
+    )
     .action((crmId: string, { expires }: { expires?: string }) =>
       withAdmin(async (admin) => {
         const expiresAt = expires === undefined ? undefined : parseExpiry(expires, Temporal.Now.instant());
@@ -25,7 +28,13 @@ export function addKeyCommands(key: Command): void {
     .action((crmId: string) =>
       withAdmin(async (admin) => {
         const { apiKeys } = await admin.listKeys({ crmId });
-        const rows = apiKeys.map((each) => [each.prefix, stateOf(each), showTime(each.createdAt), showTime(each.expiresAt), showTime(each.lastUsedAt)]);
+        const rows = apiKeys.map((each) => [
+          each.prefix,
+          stateOf(each),
+          showTime(each.createdAt),
+          showTime(each.expiresAt),
+          showTime(each.lastUsedAt),
+        ]);
         output.write(formatTable(['prefix', 'state', 'created', 'expires', 'last used'], rows));
       }),
     );
@@ -46,8 +55,18 @@ export function addKeyCommands(key: Command): void {
       withAdmin(async (admin) => {
         const { revoked, eventsReachBackTo } = await admin.replayKeyRevocations({ since });
         print(`${style('green', '✔')} Revoked ${revoked.length} ${revoked.length === 1 ? 'key' : 'keys'} again.`);
-        if (revoked.length > 0) output.write(formatTable(['crmId', 'prefix'], revoked.map(({ crmId, prefix }) => [crmId, prefix])));
-        warnUnlessKnown(since, eventsReachBackTo, "Keys that were revoked before that work again. Identity's log has a line for each: called by an operator.");
+        if (revoked.length > 0)
+          output.write(
+            formatTable(
+              ['crmId', 'prefix'],
+              revoked.map(({ crmId, prefix }) => [crmId, prefix]),
+            ),
+          );
+        warnUnlessKnown(
+          since,
+          eventsReachBackTo,
+          "Keys that were revoked before that work again. Identity's log has a line for each: called by an operator.",
+        );
       }),
     );
 }

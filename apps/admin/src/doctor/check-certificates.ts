@@ -12,9 +12,15 @@ const timeoutMs = 3_000;
 const dayMs = 24 * 60 * 60_000;
 const warnDays = 14;
 
-/** Whether the certificates of the gateway's public address, of the services and of the operator are trusted and stay valid for a while. */
+/**
+ * Whether the certificates of the gateway's public address, of the services and of the operator are trusted and stay
+ * valid for a while.
+ */
 export async function checkCertificates(system: System): Promise<Finding[]> {
-  const checks = [...gatewayCertificates(system), ...(system.certificates ? callCertificates(system, system.certificates) : [])];
+  const checks = [
+    ...gatewayCertificates(system),
+    ...(system.certificates ? callCertificates(system, system.certificates) : []),
+  ];
   return Promise.all(checks);
 }
 
@@ -23,17 +29,32 @@ function gatewayCertificates({ gateway }: System): Promise<Finding>[] {
   if (gateway === undefined) return [Promise.resolve(notChecked(check, 'PUBLIC_URL'))];
   const { protocol, hostname, port } = new URL(gateway);
   if (protocol !== 'https:') return [];
-  return [lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' })];
+  return [
+    lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' }),
+  ];
 }
 
 /** The certificates of mutual TLS: those that the services present, and the one that this command presents to them. */
 function callCertificates({ services }: System, files: TlsFiles): Promise<Finding>[] {
   const shown = Object.entries(services).map(async ([service, address]) => {
     const [, host = '', port] = /^(?:dns:\/\/\/)?(.*):(\d+)$/.exec(address) ?? [];
-    const [cert, key, ca] = await Promise.all([readFile(files.certificate), readFile(files.key), readFile(files.authorities)]);
-    return lookAt(`certificate of ${service}`, { host, port: Number(port), servername: service, cert, key, ca, ALPNProtocols: ['h2'] });
+    const [cert, key, ca] = await Promise.all([
+      readFile(files.certificate),
+      readFile(files.key),
+      readFile(files.authorities),
+    ]);
+    return lookAt(`certificate of ${service}`, {
+      host,
+      port: Number(port),
+      servername: service,
+      cert,
+      key,
+      ca,
+      ALPNProtocols: ['h2'],
+    });
   });
-  const own = async (): Promise<Finding> => checkExpiry('own certificate', new Date(new X509Certificate(await readFile(files.certificate)).validTo));
+  const own = async (): Promise<Finding> =>
+    checkExpiry('own certificate', new Date(new X509Certificate(await readFile(files.certificate)).validTo));
   return [...shown, own()];
 }
 
@@ -48,7 +69,11 @@ async function lookAt(check: string, options: ConnectionOptions): Promise<Findin
     const remedy = 'install one for this name from an authority that clients trust, with its intermediate certificates';
     return fault(check, `is not trusted: ${reasonOf(socket.authorizationError)}`, remedy);
   } catch (error) {
-    return fault(check, `cannot be read: ${reasonOf(error)}`, 'check whether the address is right, and whether a certificate is installed there');
+    return fault(
+      check,
+      `cannot be read: ${reasonOf(error)}`,
+      'check whether the address is right, and whether a certificate is installed there',
+    );
   } finally {
     socket.destroy();
   }
@@ -59,5 +84,7 @@ function checkExpiry(check: string, expiresAt: Date): Finding {
   const date = expiresAt.toISOString().slice(0, 10);
   const remedy = 'renew it and replace the files or the secret with it (docs/operations.md, Keys and certificates)';
   if (days < 0) return fault(check, `expired on ${date}`, remedy);
-  return days < warnDays ? warning(check, `expires in ${days} days, on ${date}`, remedy) : ok(check, `valid until ${date}`);
+  return days < warnDays
+    ? warning(check, `expires in ${days} days, on ${date}`, remedy)
+    : ok(check, `valid until ${date}`);
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { checkClock } from './check-clock.ts';
 
 /** Requested at second 100 of this machine's clock, received at second 104. */
-const read = (seconds: number) => checkClock('Postgres', { time: new Date(seconds * 1_000), askedMs: 100_000, answeredMs: 104_000 });
+const read = (seconds: number) =>
+  checkClock('Postgres', { time: new Date(seconds * 1_000), askedMs: 100_000, answeredMs: 104_000 });
 
 describe('a clock', () => {
   it('agrees if it may have been read at any moment of the call, or within a second of it', () => {

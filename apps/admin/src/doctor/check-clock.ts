@@ -15,5 +15,9 @@ export function checkClock(whose: string, { time, askedMs, answeredMs }: ClockRe
   const offMs = time.getTime() < askedMs ? time.getTime() - askedMs : Math.max(0, time.getTime() - answeredMs);
   if (Math.abs(offMs) <= toleranceMs) return ok(check, 'agrees with this machine');
   const seen = `${(Math.abs(offMs) / 1_000).toFixed(1)} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  return warning(check, seen, 'synchronise both machines with a time server: reservations and leases expire by the clock of Postgres, keys by that of the gateway');
+  return warning(
+    check,
+    seen,
+    'synchronise both machines with a time server: reservations and leases expire by the clock of Postgres, keys by that of the gateway',
+  );
 }

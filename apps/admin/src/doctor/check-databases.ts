@@ -9,7 +9,10 @@ import { describeSeconds, fault, type Finding, notChecked, ok, warning } from '.
 
 const outboxToleranceSeconds = 60;
 
-/** Asks each service whether its database answers, has the schema that the service needs and publishes its events, and what its clock says. */
+/**
+ * Asks each service whether its database answers, has the schema that the service needs and publishes its events, and
+ * what its clock says.
+ */
 export async function checkDatabases(system: System): Promise<Finding[]> {
   return (await Promise.all(services.map((service) => checkDatabase(service, system.services[service])))).flat();
 }
@@ -25,22 +28,43 @@ async function checkDatabase(service: Service, address: string | undefined): Pro
     return [ok(check, 'answers'), checkSchema(service, state), checkOutbox(service, state), clock];
   } catch (error) {
     if (error instanceof DomainError && error.code === 'database.unavailable') {
-      return [fault(check, 'does not answer', `check whether Postgres is running and whether DATABASE_URL of ${service} is right`)];
+      return [
+        fault(
+          check,
+          'does not answer',
+          `check whether Postgres is running and whether DATABASE_URL of ${service} is right`,
+        ),
+      ];
     }
     return [{ check, level: 'not checked', seen: reasonOf(error) }];
   }
 }
 
-function checkSchema(service: Service, { missingMigrations, newerMigrations, breakingMigrations }: GetDatabaseStateResponse): Finding {
+function checkSchema(
+  service: Service,
+  { missingMigrations, newerMigrations, breakingMigrations }: GetDatabaseStateResponse,
+): Finding {
   const check = `schema of ${service}`;
   if (breakingMigrations.length > 0) {
-    return fault(check, `has ${breakingMigrations.join(', ')}, which the running version cannot work with`, `run the version of ${service} that made it, or a newer one`);
+    return fault(
+      check,
+      `has ${breakingMigrations.join(', ')}, which the running version cannot work with`,
+      `run the version of ${service} that made it, or a newer one`,
+    );
   }
   if (missingMigrations.length > 0) {
-    return fault(check, `lacks ${missingMigrations.join(', ')}`, `run the migrations of ${service}: node apps/${service}/src/main.ts migrate, or its Job on Kubernetes`);
+    return fault(
+      check,
+      `lacks ${missingMigrations.join(', ')}`,
+      `run the migrations of ${service}: node apps/${service}/src/main.ts migrate, or its Job on Kubernetes`,
+    );
   }
   if (newerMigrations.length > 0) {
-    return warning(check, `has ${newerMigrations.join(', ')}, which the running version does not know`, 'expected during a rollout and after a rollback; otherwise deploy the newer version');
+    return warning(
+      check,
+      `has ${newerMigrations.join(', ')}, which the running version does not know`,
+      'expected during a rollout and after a rollback; otherwise deploy the newer version',
+    );
   }
   return ok(check, 'matches the running version');
 }
@@ -49,7 +73,13 @@ function checkOutbox(service: Service, { outbox }: GetDatabaseStateResponse): Fi
   const check = `outbox of ${service}`;
   if (outbox === undefined) return { check, level: 'not checked', seen: 'migrations are missing' };
   const { unsentEvents, oldestUnsentSeconds, refilling } = outbox;
-  if (unsentEvents === 0) return ok(check, refilling ? 'every new event is published; events that the stream lost are being published again' : 'every event is published');
+  if (unsentEvents === 0)
+    return ok(
+      check,
+      refilling
+        ? 'every new event is published; events that the stream lost are being published again'
+        : 'every event is published',
+    );
   const seen = `${unsentEvents} events wait, the oldest for ${describeSeconds(oldestUnsentSeconds)}`;
   if (oldestUnsentSeconds <= outboxToleranceSeconds) return ok(check, seen);
   const remedy = `check whether NATS is running and read the log of ${service} for "the outbox relay failed"; nothing is lost, the events are published once the cause is gone`;

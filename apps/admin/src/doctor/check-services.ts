@@ -8,7 +8,10 @@ const timeoutMs = 3_000;
 
 /** Whether the gateway and every service accept requests. */
 export async function checkServices(system: System): Promise<Finding[]> {
-  return Promise.all([checkGateway(system), ...services.map((service) => checkService(service, system.services[service]))]);
+  return Promise.all([
+    checkGateway(system),
+    ...services.map((service) => checkService(service, system.services[service])),
+  ]);
 }
 
 async function checkGateway({ gateway }: System): Promise<Finding> {
@@ -17,10 +20,18 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
     const response = await fetch(`${gateway.replace(/\/+$/, '')}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
     const body = (await response.text()).slice(0, 100).trim();
     if (response.ok) return ok('gateway', `ready at ${gateway}`);
-    return fault('gateway', `${gateway}/readyz answers ${response.status} ${body}`, 'wait if it is being replaced; else read the end of its log');
+    return fault(
+      'gateway',
+      `${gateway}/readyz answers ${response.status} ${body}`,
+      'wait if it is being replaced; else read the end of its log',
+    );
   } catch (error) {
     const reason = reasonOf((error as Error).cause ?? error);
-    return fault('gateway', `does not answer at ${gateway}: ${reason}`, 'check whether its process is running, and whether the DNS name and the load balancer point to it');
+    return fault(
+      'gateway',
+      `does not answer at ${gateway}: ${reason}`,
+      'check whether its process is running, and whether the DNS name and the load balancer point to it',
+    );
   }
 }
 
@@ -31,6 +42,10 @@ async function checkService(service: Service, address: string | undefined): Prom
     if (status === 'SERVING') return ok(service, `serves at ${address}`);
     return fault(service, `says ${status} at ${address}`, 'wait if it is being replaced; else read the end of its log');
   } catch {
-    return fault(service, `does not answer at ${address}`, `check whether its process is running, and read the end of its log; clients get 503 for what needs ${service}`);
+    return fault(
+      service,
+      `does not answer at ${address}`,
+      `check whether its process is running, and read the end of its log; clients get 503 for what needs ${service}`,
+    );
   }
 }

@@ -1,5 +1,13 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
-import { type ConsumerReport, inspectNats, isDenied, isRejectedUser, type NatsReport, type StreamReport, streamSettings } from '@scheduling/events';
+import {
+  type ConsumerReport,
+  inspectNats,
+  isDenied,
+  isRejectedUser,
+  type NatsReport,
+  type StreamReport,
+  streamSettings,
+} from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
 import { reasonOf } from '@scheduling/runtime';
 import { addressVariable, type ConsumingService, consumingServices, type System } from '../config.ts';
@@ -13,7 +21,9 @@ const hourMs = 3_600_000;
 /** Whether the event stream is configured as it should be, and whether every consumer exists and keeps up. */
 export async function checkStream(system: System): Promise<Finding[]> {
   if (system.nats === undefined) {
-    return ['stream', ...consumingServices.map((service) => `consumers of ${service}`)].map((check) => notChecked(check, 'NATS_URL'));
+    return ['stream', ...consumingServices.map((service) => `consumers of ${service}`)].map((check) =>
+      notChecked(check, 'NATS_URL'),
+    );
   }
   const askedMs = Date.now();
   let nats: NatsReport;
@@ -24,11 +34,14 @@ export async function checkStream(system: System): Promise<Finding[]> {
   }
   const { stream: report } = nats;
   if (report === undefined) {
-    const remedy = 'check whether any service is running and reaches NATS: the first one creates the stream and refills it';
+    const remedy =
+      'check whether any service is running and reaches NATS: the first one creates the stream and refills it';
     return [checkUsers(nats), fault('stream', 'does not exist', remedy)];
   }
   const answeredMs = Date.now();
-  const consumers = consumingServices.map((service) => checkConsumers(service, system.services[service], report.consumers));
+  const consumers = consumingServices.map((service) =>
+    checkConsumers(service, system.services[service], report.consumers),
+  );
   return [
     checkUsers(nats),
     checkSettings(report),
@@ -39,39 +52,68 @@ export async function checkStream(system: System): Promise<Finding[]> {
 }
 
 function describeFailure(error: unknown): Finding {
-  if (isRejectedUser(error)) return fault('stream', 'NATS rejects the user', 'correct the user and the password in NATS_URL: those of "doctor"');
-  if (isDenied(error)) return fault('stream', 'NATS does not let the user read it', 'use the user "doctor" in NATS_URL, with the generated permissions');
+  if (isRejectedUser(error))
+    return fault('stream', 'NATS rejects the user', 'correct the user and the password in NATS_URL: those of "doctor"');
+  if (isDenied(error))
+    return fault(
+      'stream',
+      'NATS does not let the user read it',
+      'use the user "doctor" in NATS_URL, with the generated permissions',
+    );
   const remedy = 'start NATS or correct NATS_URL; meanwhile events wait in the outboxes and nothing is lost';
   return fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy);
 }
 
 function checkUsers({ requiresUser }: NatsReport): Finding {
   if (requiresUser) return ok('users of NATS', 'every client needs one');
-  return warning('users of NATS', 'whoever reaches NATS can read and publish all events', 'give each service its own user: deploy/README.md, "Users of NATS"');
+  return warning(
+    'users of NATS',
+    'whoever reaches NATS can read and publish all events',
+    'give each service its own user: deploy/README.md, "Users of NATS"',
+  );
 }
 
 function checkSettings({ config, messages }: StreamReport): Finding {
   const days = streamSettings.max_age / 86_400e9;
   const wrong = [
-    ...(streamSettings.subjects.every((subject) => config.subjects.includes(subject)) ? [] : [`its subjects are ${config.subjects.join(', ')}`]),
+    ...(streamSettings.subjects.every((subject) => config.subjects.includes(subject))
+      ? []
+      : [`its subjects are ${config.subjects.join(', ')}`]),
     ...(config.storage === streamSettings.storage ? [] : [`it is stored in ${config.storage}`]),
     ...(config.retention === streamSettings.retention ? [] : [`its retention is ${config.retention}`]),
     ...(config.max_age === streamSettings.max_age ? [] : [`it keeps events for ${config.max_age / 86_400e9} days`]),
   ];
   if (wrong.length === 0) return ok('stream', `${messages} events, on disk, kept for ${days} days`);
-  return fault('stream', wrong.join('; '), `delete it: the services recreate it with ${streamSettings.subjects.join()}, on disk, ${days} days, and refill it`);
+  return fault(
+    'stream',
+    wrong.join('; '),
+    `delete it: the services recreate it with ${streamSettings.subjects.join()}, on disk, ${days} days, and refill it`,
+  );
 }
 
 function checkReplicas({ config, clustered, laggingReplicas }: StreamReport): Finding {
   const check = 'stream replicas';
-  if (laggingReplicas.length > 0) return fault(check, `not up to date: ${laggingReplicas.join(', ')}`, 'check whether these NATS servers are running and have free disk space');
+  if (laggingReplicas.length > 0)
+    return fault(
+      check,
+      `not up to date: ${laggingReplicas.join(', ')}`,
+      'check whether these NATS servers are running and have free disk space',
+    );
   if (clustered && config.num_replicas < 3) {
-    return warning(check, `${config.num_replicas} in a cluster of servers`, 'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer, notification and webhook');
+    return warning(
+      check,
+      `${config.num_replicas} in a cluster of servers`,
+      'set NATS_STREAM_REPLICAS=3 for identity, calendar, customer, notification and webhook',
+    );
   }
   return ok(check, clustered ? `${config.num_replicas}, all up to date` : '1, NATS is a single server');
 }
 
-async function checkConsumers(service: ConsumingService, address: string | undefined, reports: ConsumerReport[]): Promise<Finding[]> {
+async function checkConsumers(
+  service: ConsumingService,
+  address: string | undefined,
+  reports: ConsumerReport[],
+): Promise<Finding[]> {
   const check = `consumers of ${service}`;
   const own = reports.filter(({ name }) => name.startsWith(`${service}-`));
   if (address === undefined) return [...own.map(checkLag), notChecked(check, addressVariable(service))];
@@ -81,7 +123,10 @@ async function checkConsumers(service: ConsumingService, address: string | undef
     const taken = own.filter(({ name }) => needed.includes(name));
     return [comparePresence(check, service, needed, own), ...taken.map(checkLag)];
   } catch (error) {
-    return [...own.map(checkLag), { check, level: 'not checked', seen: `${service} does not say which it needs: ${reasonOf(error)}` }];
+    return [
+      ...own.map(checkLag),
+      { check, level: 'not checked', seen: `${service} does not say which it needs: ${reasonOf(error)}` },
+    ];
   }
 }
 
@@ -89,10 +134,18 @@ function comparePresence(check: string, service: ConsumingService, needed: strin
   const missing = needed.filter((name) => !own.some((report) => report.name === name));
   const idle = own.map(({ name }) => name).filter((name) => !needed.includes(name));
   if (missing.length > 0) {
-    return fault(check, `missing: ${missing.join(', ')}`, `check whether ${service} reaches NATS: it creates a missing consumer within seconds`);
+    return fault(
+      check,
+      `missing: ${missing.join(', ')}`,
+      `check whether ${service} reaches NATS: it creates a missing consumer within seconds`,
+    );
   }
   if (idle.length > 0) {
-    return warning(check, `nothing consumes from ${idle.join(', ')}`, 'left by another version: delete it in NATS unless that version will be installed again');
+    return warning(
+      check,
+      `nothing consumes from ${idle.join(', ')}`,
+      'left by another version: delete it in NATS unless that version will be installed again',
+    );
   }
   return ok(check, `all ${needed.length} are there`);
 }

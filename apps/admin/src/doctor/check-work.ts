@@ -31,7 +31,12 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
 }
 
 /** A service that does not answer is reported by another check. */
-async function asking(check: string, service: Service, address: string | undefined, look: (address: string) => Promise<Finding>): Promise<Finding> {
+async function asking(
+  check: string,
+  service: Service,
+  address: string | undefined,
+  look: (address: string) => Promise<Finding>,
+): Promise<Finding> {
   if (address === undefined) return notChecked(check, addressVariable(service));
   try {
     return await look(address);
@@ -45,7 +50,11 @@ async function checkDeadLetters(service: Service, address: string): Promise<Find
   using client = createClient(DeadLetterServiceService, service, address, callOptions());
   const { deadLetters } = await client.listDeadLetters({});
   if (deadLetters.length === 0) return ok(check, 'none');
-  return fault(check, `${deadLetters.length}, the newest: ${deadLetters[0]!.error}`, 'npm run admin -- dead-letters list; remove the cause, then retry or drop each');
+  return fault(
+    check,
+    `${deadLetters.length}, the newest: ${deadLetters[0]!.error}`,
+    'npm run admin -- dead-letters list; remove the cause, then retry or drop each',
+  );
 }
 
 async function checkWaitingMails(address: string): Promise<Finding> {
@@ -65,9 +74,16 @@ async function checkFailedMails(address: string): Promise<Finding> {
   using client = createClient(MailServiceService, 'notification', address, callOptions());
   const { mails } = await client.listMails({ state: MailState.FAILED });
   // A superseded mail was replaced by a later one about the same booking.
-  const recent = mails.filter(({ finishedAt, lastError }) => finishedAt && finishedAt.getTime() > Date.now() - dayMs && lastError !== 'superseded');
+  const recent = mails.filter(
+    ({ finishedAt, lastError }) =>
+      finishedAt && finishedAt.getTime() > Date.now() - dayMs && lastError !== 'superseded',
+  );
   if (recent.length === 0) return ok(check, 'none in the last 24 hours');
-  return warning(check, `${recent.length} in the last 24 hours`, 'npm run admin -- mails shows the codes; a few mean wrong addresses, many that the mail server refuses mails, those with quota that a CRM sends too many');
+  return warning(
+    check,
+    `${recent.length} in the last 24 hours`,
+    'npm run admin -- mails shows the codes; a few mean wrong addresses, many that the mail server refuses mails, those with quota that a CRM sends too many',
+  );
 }
 
 async function checkErasures(address: string): Promise<Finding> {
@@ -79,7 +95,11 @@ async function checkErasures(address: string): Promise<Finding> {
   const awaiting = [...new Set(open.flatMap((erasure) => erasure.awaiting))].join(' and ');
   const seen = `${open.length} open, the oldest for ${ageOf(oldest.requestedAt!, now)}, waiting for ${awaiting}`;
   if (now.getTime() - oldest.requestedAt!.getTime() <= erasureToleranceMs) return ok('erasures', seen);
-  return fault('erasures', seen, `check whether ${awaiting} is running, reaches NATS and has dead letters; then the erasure completes by itself`);
+  return fault(
+    'erasures',
+    seen,
+    `check whether ${awaiting} is running, reaches NATS and has dead letters; then the erasure completes by itself`,
+  );
 }
 
 async function checkWaitingEvents(address: string): Promise<Finding> {
@@ -89,7 +109,11 @@ async function checkWaitingEvents(address: string): Promise<Finding> {
   if (waitingEvents === 0) return ok(check, 'none');
   const seen = `${waitingEvents}, the oldest for ${Math.round(longestWaitSeconds)} s`;
   if (longestWaitSeconds <= eventTolerance) return ok(check, seen);
-  return fault(check, seen, 'CRMs do not learn of changes: read "the ordering of events failed" in the log of webhook, and look for a session that blocks it in its database');
+  return fault(
+    check,
+    seen,
+    'CRMs do not learn of changes: read "the ordering of events failed" in the log of webhook, and look for a session that blocks it in its database',
+  );
 }
 
 /** Those whose endpoint fails are the matter of their CRM. */
@@ -97,8 +121,17 @@ async function checkWebhooks(address: string): Promise<Finding> {
   const check = 'webhooks';
   using client = createClient(DeliveryStateServiceService, 'webhook', address, callOptions());
   const { webhooks } = await client.getDeliveryState({});
-  const seen = webhooks.map(({ state, count, lagSeconds }) => `${count} ${state}${lagSeconds > 0 ? ` (up to ${Math.round(lagSeconds)} s behind)` : ''}`).join(', ');
+  const seen = webhooks
+    .map(
+      ({ state, count, lagSeconds }) =>
+        `${count} ${state}${lagSeconds > 0 ? ` (up to ${Math.round(lagSeconds)} s behind)` : ''}`,
+    )
+    .join(', ');
   const isBehind = webhooks.some(({ state, lagSeconds }) => state === 'delivering' && lagSeconds > webhookTolerance);
   if (!isBehind) return ok(check, seen);
-  return warning(check, seen, 'look for "webhook not sent" with the outcome postpone in the log of webhook; if there is none, an endpoint is slow, or a CRM has events sent again');
+  return warning(
+    check,
+    seen,
+    'look for "webhook not sent" with the outcome postpone in the log of webhook; if there is none, an endpoint is slow, or a CRM has events sent again',
+  );
 }

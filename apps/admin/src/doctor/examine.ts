@@ -26,10 +26,18 @@ export async function examine(system: System): Promise<Finding[]> {
 
 /** An unexpected error is a finding, too, and does not hide the results of the other checks. */
 async function finish(what: string, check: Promise<Finding | Finding[]>): Promise<Finding[]> {
-  const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs).unref());
+  const late = new Promise<never>((_, reject) =>
+    setTimeout(() => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs).unref(),
+  );
   try {
     return [await Promise.race([check, late])].flat();
   } catch (error) {
-    return [fault(what, `could not be checked: ${reasonOf(error)}`, 'check it by hand, and report this to the maintainers of the doctor')];
+    return [
+      fault(
+        what,
+        `could not be checked: ${reasonOf(error)}`,
+        'check it by hand, and report this to the maintainers of the doctor',
+      ),
+    ];
   }
 }

@@ -64,8 +64,29 @@ export function writeAppointment({ row, participations }: AppointmentRecord<Desc
 }
 
 function toParticipationJson(record: ParticipationRecord): ParticipationJson {
-  const { reference, appointmentReference, customerReference, email, mobile, name, note, state, messages, reservedUntil } = record;
-  const fields = { reference, appointmentReference, customerReference, email, mobile, name, note, state, messages: messages.length === 0 ? null : messages };
+  const {
+    reference,
+    appointmentReference,
+    customerReference,
+    email,
+    mobile,
+    name,
+    note,
+    state,
+    messages,
+    reservedUntil,
+  } = record;
+  const fields = {
+    reference,
+    appointmentReference,
+    customerReference,
+    email,
+    mobile,
+    name,
+    note,
+    state,
+    messages: messages.length === 0 ? null : messages,
+  };
   return reservedUntil === null ? fields : { ...fields, expiresAt: toTimeJson(reservedUntil) };
 }
 

@@ -6,7 +6,10 @@ import { listParticipationsOfAppointments, type ParticipationRecord } from '../p
 export type AppointmentRow = Omit<Selectable<AppointmentTable>, 'eventCount'> & { archived: boolean };
 
 /** What an appointment says about itself. */
-export type DescribedAppointment = Omit<AppointmentRow, 'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised' | 'revision'>;
+export type DescribedAppointment = Omit<
+  AppointmentRow,
+  'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised' | 'revision'
+>;
 
 /** An appointment as callers see it. */
 export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {
@@ -36,7 +39,10 @@ export function selectAppointments(db: Kysely<CalendarSchema>, crmId: string, ar
     .where('crmId', '=', crmId);
 }
 
-export async function withParticipations(db: Kysely<CalendarSchema>, rows: AppointmentRow[]): Promise<AppointmentRecord[]> {
+export async function withParticipations(
+  db: Kysely<CalendarSchema>,
+  rows: AppointmentRow[],
+): Promise<AppointmentRecord[]> {
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
   const participations = await listParticipationsOfAppointments(db, rows[0]!.crmId, ids);
@@ -45,14 +51,38 @@ export async function withParticipations(db: Kysely<CalendarSchema>, rows: Appoi
 
 /** The columns that {@link AppointmentDetails} fill. */
 export function detailColumns(details: AppointmentDetails) {
-  const { capacity, acceptBookings, resourceReference, productReference, description = null, contactReference = null, notes = null, price } = details;
+  const {
+    capacity,
+    acceptBookings,
+    resourceReference,
+    productReference,
+    description = null,
+    contactReference = null,
+    notes = null,
+    price,
+  } = details;
   const address = details.address === undefined ? null : JSON.stringify(details.address);
   const [priceValue, priceCurrency] = [price?.value ?? null, price?.currency ?? null];
-  return { capacity, acceptBookings, resourceReference, productReference, description, contactReference, notes, address, priceValue, priceCurrency };
+  return {
+    capacity,
+    acceptBookings,
+    resourceReference,
+    productReference,
+    description,
+    contactReference,
+    notes,
+    address,
+    priceValue,
+    priceCurrency,
+  };
 }
 
 /** What reading the columns of a new appointment would return. */
-export function readBack<Columns extends ReturnType<typeof detailColumns>>(columns: Columns, { address }: AppointmentDetails, archived: boolean) {
+export function readBack<Columns extends ReturnType<typeof detailColumns>>(
+  columns: Columns,
+  { address }: AppointmentDetails,
+  archived: boolean,
+) {
   const priceValue = columns.priceValue === null ? null : String(columns.priceValue);
   return { ...columns, address: address ?? null, priceValue, state: 'ACTIVE' as const, archived };
 }

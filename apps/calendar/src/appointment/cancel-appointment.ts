@@ -20,17 +20,23 @@ export interface AppointmentCancellation {
 }
 
 /**
- * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get a mail. Repeating it has
- * no effect. Rejects with `appointment.not_found` or `provider.not_found`.
+ * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get
+ * a mail. Repeating it has no effect. Rejects with `appointment.not_found` or `provider.not_found`.
  */
-export async function cancelAppointment(dependencies: CalendarDependencies, request: AppointmentCancellation): Promise<AppointmentRecord> {
+export async function cancelAppointment(
+  dependencies: CalendarDependencies,
+  request: AppointmentCancellation,
+): Promise<AppointmentRecord> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const wanted = { crmId: request.crmId, providerId: provider.id, reference: request.appointmentReference };
     // Nobody is notified of an expired reservation.
     const appointment = await lockAppointment(tx, dependencies.bookings, wanted);
-    if (appointment.state === 'ACTIVE') await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
-    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays).where('id', '=', appointment.id).execute();
+    if (appointment.state === 'ACTIVE')
+      await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
+    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays)
+      .where('id', '=', appointment.id)
+      .execute();
     const [record] = await withParticipations(tx, rows);
     return record!;
   });
@@ -46,7 +52,12 @@ async function cancelWithParticipations(
 ): Promise<void> {
   const { crmId, id, providerId } = appointment;
   const cancelled = await cancelParticipations(tx, crmId, id);
-  await tx.updateTable('appointment').set({ state: 'CANCELLED', taken: 0 }).where('crmId', '=', crmId).where('id', '=', id).execute();
+  await tx
+    .updateTable('appointment')
+    .set({ state: 'CANCELLED', taken: 0 })
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .execute();
 
   const told = cancelled.filter((participation) => isActive(participation.fromState));
   if (message !== undefined && told.length > 0) {
@@ -84,12 +95,18 @@ interface CancelledParticipation extends MailEvents {
   fromState: ParticipationState;
 }
 
-async function cancelParticipations(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<CancelledParticipation[]> {
+async function cancelParticipations(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  appointmentId: string,
+): Promise<CancelledParticipation[]> {
   const { rows } = await sql<CancelledParticipation>`
     UPDATE participation
        SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
            mail_event_id = CASE WHEN participation.state = ANY (${participationStates.filter(isActive)}) THEN ${newMailEvent} ELSE participation.mail_event_id END
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, customer_id, new.version, exempt, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(tx);
+    RETURNING id, customer_id, new.version, exempt, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(
+    tx,
+  );
   return rows;
 }

@@ -9,8 +9,19 @@ import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
-import { type AppointmentDetails, type AppointmentRecord, detailColumns, selectAppointments, withParticipations } from './appointment.ts';
-import { type AppointmentContent, type EmbeddedParticipation, insertionOf, type InsertResult } from './insert-appointment.ts';
+import {
+  type AppointmentDetails,
+  type AppointmentRecord,
+  detailColumns,
+  selectAppointments,
+  withParticipations,
+} from './appointment.ts';
+import {
+  type AppointmentContent,
+  type EmbeddedParticipation,
+  insertionOf,
+  type InsertResult,
+} from './insert-appointment.ts';
 
 export interface NewAppointment extends AppointmentDetails {
   crmId: string;
@@ -27,22 +38,35 @@ export interface CreatedAppointment {
   created: boolean;
 }
 
-/** One retry each to read the provider again and to remove expired reservations, plus a few for races on the same reference. */
+/**
+ * One retry each to read the provider again and to remove expired reservations, plus a few for races on the same
+ * reference.
+ */
 const maxAttempts = 5;
 
 /**
- * Creates one appointment with the participations embedded in the request (interface 4.2), which are never rejected for lack of capacity; sends
- * no mail. This is one round trip for a provider that the process remembers. Repeated with the same content, it returns the existing appointment.
- * Rejects with `appointment.invalid`, `provider.not_found`, `appointment.reference_taken` or `participation.reference_taken`.
+ * Creates one appointment with the participations embedded in the request (interface 4.2), which are never rejected for
+ * lack of capacity; sends no mail. This is one round trip for a provider that the process remembers. Repeated with the
+ * same content, it returns the existing appointment. Rejects with `appointment.invalid`, `provider.not_found`,
+ * `appointment.reference_taken` or `participation.reference_taken`.
  */
-export async function createAppointment(dependencies: CalendarDependencies, request: NewAppointment): Promise<CreatedAppointment> {
+export async function createAppointment(
+  dependencies: CalendarDependencies,
+  request: NewAppointment,
+): Promise<CreatedAppointment> {
   let reclaimed = false;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToCreate(dependencies, provider, request));
+    const answer = await withRememberedProvider(dependencies, request, (provider) =>
+      tryToCreate(dependencies, provider, request),
+    );
     switch (answer) {
       case 'participation_exists':
         if (reclaimed) throw new DomainError('participation.reference_taken');
-        await reclaimReservations(dependencies, request.crmId, request.participations.map((participation) => participation.reference));
+        await reclaimReservations(
+          dependencies,
+          request.crmId,
+          request.participations.map((participation) => participation.reference),
+        );
         reclaimed = true;
         break;
       case 'provider_changed':
@@ -55,7 +79,9 @@ export async function createAppointment(dependencies: CalendarDependencies, requ
   throw new DomainError('appointment.busy');
 }
 
-/** Why an attempt failed in a way that a retry may fix. Unsettled: the appointment existed and was deleted concurrently. */
+/**
+ * Why an attempt failed in a way that a retry may fix. Unsettled: the appointment existed and was deleted concurrently.
+ */
 type Obstacle = ProviderChanged | 'participation_exists' | 'reference_unsettled';
 
 async function tryToCreate(
@@ -75,7 +101,8 @@ async function tryToCreate(
         for (const { state } of content.participations) bookings.moved(db, crmId, undefined, state);
         return { appointment: recordOf(result), created: true };
       },
-      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.appointment.row.id], created: answer.created }),
+      keep: (answer) =>
+        typeof answer === 'string' ? undefined : { resourceIds: [answer.appointment.row.id], created: answer.created },
       replay: async (db, { resourceIds, created }) => {
         const appointment = await findAppointment(db, archiveAfterDays, { crmId, id: resourceIds[0]! });
         if (appointment === undefined) throw new DomainError('appointment.not_found');
@@ -107,7 +134,14 @@ function checkParticipations(errors: FieldErrors, participations: EmbeddedPartic
 }
 
 function digestOf(request: NewAppointment, startsAt: Date, endsAt: Date): Buffer {
-  const participations = request.participations.map(({ reference, name, email, mobile, note, state }) => [reference, name, email, mobile, note, state]);
+  const participations = request.participations.map(({ reference, name, email, mobile, note, state }) => [
+    reference,
+    name,
+    email,
+    mobile,
+    note,
+    state,
+  ]);
   return contentDigest([startsAt, endsAt, detailColumns(request), participations]);
 }
 
@@ -120,7 +154,8 @@ async function findExisting(
   const appointment = await findAppointment(db, archiveAfterDays, { crmId, reference });
   if (appointment === undefined) return 'reference_unsettled';
   const { row } = appointment;
-  if (row.providerId !== providerId || !row.contentDigest.equals(digest)) throw new DomainError('appointment.reference_taken');
+  if (row.providerId !== providerId || !row.contentDigest.equals(digest))
+    throw new DomainError('appointment.reference_taken');
   return { appointment, created: false };
 }
 
@@ -130,6 +165,8 @@ async function findAppointment(
   key: { crmId: string } & ({ reference: string } | { id: string }),
 ): Promise<AppointmentRecord | undefined> {
   const query = selectAppointments(db, key.crmId, archiveAfterDays);
-  const rows = await ('id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)).execute();
+  const rows = await (
+    'id' in key ? query.where('id', '=', key.id) : query.where('reference', '=', key.reference)
+  ).execute();
   return (await withParticipations(db, rows))[0];
 }

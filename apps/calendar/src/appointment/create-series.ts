@@ -10,7 +10,15 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { appendCreations, countOfCreation } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { type AppointmentDetails, type AppointmentRecord, type DescribedAppointment, detailColumns, readBack, selectAppointments, withParticipations } from './appointment.ts';
+import {
+  type AppointmentDetails,
+  type AppointmentRecord,
+  type DescribedAppointment,
+  detailColumns,
+  readBack,
+  selectAppointments,
+  withParticipations,
+} from './appointment.ts';
 import { daysOf, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
 
 export interface NewSeries extends AppointmentDetails {
@@ -35,12 +43,15 @@ export interface CreatedSeries {
 }
 
 export const maxAppointments = 1_000;
-/** A series with one appointment a week reaches the other limit first; this one bounds the search through a span in which no day has an appointment. */
+/**
+ * A series with one appointment a week reaches the other limit first; this one bounds the search through a span in
+ * which no day has an appointment.
+ */
 const maxDays = 8_000;
 
 /**
- * Creates all appointments of a series or none (interface 4.2, "Create series"); sends no mail. Rejects with `appointment.invalid`,
- * `series.too_long`, `series.empty` or `provider.not_found`.
+ * Creates all appointments of a series or none (interface 4.2, "Create series"); sends no mail. Rejects with
+ * `appointment.invalid`, `series.too_long`, `series.empty` or `provider.not_found`.
  */
 export async function createSeries(dependencies: CalendarDependencies, request: NewSeries): Promise<CreatedSeries> {
   const { database, archiveAfterDays } = dependencies;
@@ -53,7 +64,13 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
       await appendCreations(tx, rows);
       const archivedTime = await readArchivedTime(tx, provider.crmId, archiveAfterDays);
-      return { seriesId, appointments: rows.map((row) => ({ row: readBack(row, request, row.endsAt <= archivedTime), participations: [] })) };
+      return {
+        seriesId,
+        appointments: rows.map((row) => ({
+          row: readBack(row, request, row.endsAt <= archivedTime),
+          participations: [],
+        })),
+      };
     },
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
@@ -68,7 +85,11 @@ export async function createSeries(dependencies: CalendarDependencies, request: 
   });
 }
 
-async function readArchivedTime(tx: Transaction<CalendarSchema>, crmId: string, archiveAfterDays: number): Promise<Date> {
+async function readArchivedTime(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  archiveAfterDays: number,
+): Promise<Date> {
   const { time } = await tx.selectNoFrom(archivedUntil(crmId, archiveAfterDays).as('time')).executeTakeFirstOrThrow();
   return time;
 }
@@ -90,7 +111,8 @@ function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
     weekdays: request.weekdays.length === 0 ? undefined : new Set(request.weekdays),
   };
   const days = daysOf(plan);
-  if (days > 1 && plan.weekdays === undefined) errors.add('/series_data/weekdays', 'is required when the series spans more than one day');
+  if (days > 1 && plan.weekdays === undefined)
+    errors.add('/series_data/weekdays', 'is required when the series spans more than one day');
   errors.throwIfAny('appointment.invalid');
   if (days > maxDays) throw seriesTooLong();
   return plan;
@@ -103,7 +125,9 @@ function takeSlots(plan: SeriesPlan): Slot[] {
   if (slots.length > maxAppointments) throw seriesTooLong();
   if (slots.length === 0) {
     throw new DomainError('series.empty', {
-      errors: [{ pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' }],
+      errors: [
+        { pointer: '/series_data', detail: 'no slot of the raster fits into the daily window on a listed weekday' },
+      ],
     });
   }
   return slots;
@@ -120,11 +144,22 @@ function toRows(request: NewSeries, providerId: string, seriesId: string, slots:
     contentDigest: contentDigest([seriesId]),
     ...detailColumns(request),
   };
-  return slots.map(({ startsAt, endsAt }) => ({ ...shared, id: randomUUIDv7(), reference: `${randomUUIDv7()}@scheduling`, startsAt: toDate(startsAt), endsAt: toDate(endsAt) }));
+  return slots.map(({ startsAt, endsAt }) => ({
+    ...shared,
+    id: randomUUIDv7(),
+    reference: `${randomUUIDv7()}@scheduling`,
+    startsAt: toDate(startsAt),
+    endsAt: toDate(endsAt),
+  }));
 }
 
 function seriesTooLong(): DomainError {
   return new DomainError('series.too_long', {
-    errors: [{ pointer: '/series_data', detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days` }],
+    errors: [
+      {
+        pointer: '/series_data',
+        detail: `has more than ${maxAppointments} appointments, or more than ${maxDays} days`,
+      },
+    ],
   });
 }

@@ -12,15 +12,21 @@ export interface AppointmentDeletion {
 }
 
 /**
- * Deletes one appointment, or all of a series, with their participations; nobody is notified (interface 4.2). Rejects with
- * `appointment.not_found`, `series.not_found` or `provider.not_found`.
+ * Deletes one appointment, or all of a series, with their participations; nobody is notified (interface 4.2). Rejects
+ * with `appointment.not_found`, `series.not_found` or `provider.not_found`.
  */
-export async function deleteAppointments(dependencies: CalendarDependencies, { target, ...request }: AppointmentDeletion): Promise<void> {
+export async function deleteAppointments(
+  dependencies: CalendarDependencies,
+  { target, ...request }: AppointmentDeletion,
+): Promise<void> {
   const provider = await requireProvider(dependencies, request);
   await dependencies.database.transaction(async (tx) => {
-    const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target }).forUpdate().execute();
+    const targets = await selectTargets(tx, { crmId: request.crmId, providerId: provider.id, target })
+      .forUpdate()
+      .execute();
     const ids = targets.map((appointment) => appointment.id);
-    if (ids.length === 0) throw 'seriesId' in target ? new DomainError('series.not_found') : new DomainError('appointment.not_found');
+    if (ids.length === 0)
+      throw 'seriesId' in target ? new DomainError('series.not_found') : new DomainError('appointment.not_found');
     const participations = await tx
       .deleteFrom('participation')
       .where('crmId', '=', request.crmId)
@@ -35,7 +41,10 @@ export async function deleteAppointments(dependencies: CalendarDependencies, { t
       .returning(['crmId', 'id', 'providerId', 'state', 'revision', 'taken', 'capacity', 'eventCount'])
       .execute();
     await appendDeletions(tx, deleted);
-    dependencies.bookings.freed(tx, deleted.reduce((sum, { taken }) => sum + taken, 0));
+    dependencies.bookings.freed(
+      tx,
+      deleted.reduce((sum, { taken }) => sum + taken, 0),
+    );
   });
 }
 
@@ -49,6 +58,8 @@ export function selectTargets(
     .select('id')
     .where('crmId', '=', crmId)
     .where('providerId', '=', providerId)
-    .where((is) => ('seriesId' in target ? is('seriesId', '=', target.seriesId) : is('reference', '=', target.appointmentReference)))
+    .where((is) =>
+      'seriesId' in target ? is('seriesId', '=', target.seriesId) : is('reference', '=', target.appointmentReference),
+    )
     .orderBy('id');
 }

@@ -27,7 +27,10 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Every minute of a span with its wall-clock time as if it were UTC, read from the platform's other time zone implementation. */
+/**
+ * Every minute of a span with its wall-clock time as if it were UTC, read from the platform's other time zone
+ * implementation.
+ */
 function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epochMs: number, wallMs: number]> {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
   const read = (epochMs: number): number => Date.parse(`${format.format(epochMs).replace(' ', 'T')}Z`);
@@ -42,8 +45,8 @@ function* readClock(zone: string, fromMs: number, toMs: number): Generator<[epoc
 }
 
 /**
- * The second implementation, which knows nothing about offsets: it walks the span minute by minute and reads the wall clock. For each day it
- * finds the minutes at which the window opens and closes, then counts rasters between them.
+ * The second implementation, which knows nothing about offsets: it walks the span minute by minute and reads the wall
+ * clock. For each day it finds the minutes at which the window opens and closes, then counts rasters between them.
  */
 function walkSeries(plan: SeriesPlan): string[] {
   const [fromMs, toMs] = [plan.spanFrom.epochMilliseconds, plan.spanTo.epochMilliseconds];
@@ -58,7 +61,10 @@ function walkSeries(plan: SeriesPlan): string[] {
     .filter((date) => plan.weekdays === undefined || plan.weekdays.has(new Date(date).getUTCDay() || 7))
     .flatMap((date) => {
       const isNight = plan.windowTo.toString() <= plan.windowFrom.toString();
-      const [open, close] = [minuteAt(firstMinuteOf, date, plan.windowFrom), minuteAt(firstMinuteOf, date + (isNight ? dayMs : 0), plan.windowTo)];
+      const [open, close] = [
+        minuteAt(firstMinuteOf, date, plan.windowFrom),
+        minuteAt(firstMinuteOf, date + (isNight ? dayMs : 0), plan.windowTo),
+      ];
       const starts: number[] = [];
       for (let ms = open; ms + plan.raster * minuteMs <= close; ms += plan.raster * minuteMs) starts.push(ms);
       return starts;
@@ -82,7 +88,10 @@ function startsOf(plan: SeriesPlan): string[] {
     .toArray();
 }
 
-/** The instants at which the offset changes in the given years: spans are made to begin near them more often than by chance. */
+/**
+ * The instants at which the offset changes in the given years: spans are made to begin near them more often than by
+ * chance.
+ */
 function transitionsOf(zone: string): number[] {
   const transitions: number[] = [];
   let at: Temporal.ZonedDateTime | null = Temporal.ZonedDateTime.from(`2010-01-01T00:00[${zone}]`);
@@ -94,27 +103,37 @@ function transitionsOf(zone: string): number[] {
   return transitions;
 }
 
-const minuteOfDay = fc.integer({ min: 0, max: 1_439 }).map((minute) => new Temporal.PlainTime(Math.floor(minute / 60), minute % 60));
+const minuteOfDay = fc
+  .integer({ min: 0, max: 1_439 })
+  .map((minute) => new Temporal.PlainTime(Math.floor(minute / 60), minute % 60));
 
 const plans: fc.Arbitrary<SeriesPlan> = fc.constantFrom(...zones).chain((timeZone) => {
   const anyTime = fc.integer({ min: Date.UTC(2010, 0), max: Date.UTC(2030, 0) }).map((ms) => ms - (ms % minuteMs));
   const transitions = transitionsOf(timeZone);
   const nearTransition = fc
-    .tuple(fc.constantFrom(...transitions, Date.UTC(2024, 1, 29), Date.UTC(2025, 11, 31)), fc.integer({ min: -3 * 1_440, max: 1_440 }))
+    .tuple(
+      fc.constantFrom(...transitions, Date.UTC(2024, 1, 29), Date.UTC(2025, 11, 31)),
+      fc.integer({ min: -3 * 1_440, max: 1_440 }),
+    )
     .map(([ms, minutes]) => ms + minutes * minuteMs);
-  return fc.record({
-    timeZone: fc.constant(timeZone),
-    from: fc.oneof({ weight: 1, arbitrary: anyTime }, { weight: 4, arbitrary: nearTransition }),
-    minutes: fc.integer({ min: 1, max: 5 * 1_440 }),
-    windowFrom: minuteOfDay,
-    windowTo: minuteOfDay,
-    raster: fc.integer({ min: 1, max: 300 }),
-    weekdays: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1 }).map((days) => new Set(days)), { nil: undefined }),
-  }).map(({ from, minutes, ...plan }) => ({
-    ...plan,
-    spanFrom: Temporal.Instant.fromEpochMilliseconds(from),
-    spanTo: Temporal.Instant.fromEpochMilliseconds(from + minutes * minuteMs),
-  }));
+  return fc
+    .record({
+      timeZone: fc.constant(timeZone),
+      from: fc.oneof({ weight: 1, arbitrary: anyTime }, { weight: 4, arbitrary: nearTransition }),
+      minutes: fc.integer({ min: 1, max: 5 * 1_440 }),
+      windowFrom: minuteOfDay,
+      windowTo: minuteOfDay,
+      raster: fc.integer({ min: 1, max: 300 }),
+      weekdays: fc.option(
+        fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1 }).map((days) => new Set(days)),
+        { nil: undefined },
+      ),
+    })
+    .map(({ from, minutes, ...plan }) => ({
+      ...plan,
+      spanFrom: Temporal.Instant.fromEpochMilliseconds(from),
+      spanTo: Temporal.Instant.fromEpochMilliseconds(from + minutes * minuteMs),
+    }));
 });
 
 describe('the expansion of a series', () => {
@@ -144,7 +163,10 @@ describe('the expansion of a series', () => {
     expect(startsOf(plan({ from: '2026-03-28T22:00', to: '2026-03-29T05:00', ...overNight }))).toHaveLength(6);
     expect(startsOf(plan({ from: '2026-10-24T22:00', to: '2026-10-25T05:00', ...overNight }))).toHaveLength(8);
     // The clock goes back from 24:00 to 23:00, so the first of the two nights ends at midnight after the repeated hour.
-    const cairo = plan({ from: '2026-10-29T20:00', to: '2026-10-30T00:00', windowFrom: '20:00', windowTo: '00:00', raster: 60 }, 'Africa/Cairo');
+    const cairo = plan(
+      { from: '2026-10-29T20:00', to: '2026-10-30T00:00', windowFrom: '20:00', windowTo: '00:00', raster: 60 },
+      'Africa/Cairo',
+    );
     expect(startsOf(cairo)).toHaveLength(5);
   });
 
@@ -155,32 +177,68 @@ describe('the expansion of a series', () => {
   });
 
   it('drops the remainder, and what begins before or ends after the span', () => {
-    const starts = startsOf(plan({ from: '2026-06-01T09:10', to: '2026-06-01T11:30', windowFrom: '09:00', windowTo: '12:20', raster: 30 }));
+    const starts = startsOf(
+      plan({ from: '2026-06-01T09:10', to: '2026-06-01T11:30', windowFrom: '09:00', windowTo: '12:20', raster: 30 }),
+    );
     expect(starts.map((start) => start.slice(11, 16))).toEqual(['07:30', '08:00', '08:30', '09:00']);
   });
 
   it('reaches midnight, and crosses it', () => {
-    const evening = plan({ from: '2027-06-14T20:00', to: '2027-06-15T00:00', windowFrom: '20:00', windowTo: '00:00', raster: 60 });
+    const evening = plan({
+      from: '2027-06-14T20:00',
+      to: '2027-06-15T00:00',
+      windowFrom: '20:00',
+      windowTo: '00:00',
+      raster: 60,
+    });
     expect(daysOf(evening)).toBe(1);
-    expect(startsOf(evening).map((start) => start.slice(0, 16))).toEqual(['2027-06-14T18:00', '2027-06-14T19:00', '2027-06-14T20:00', '2027-06-14T21:00']);
+    expect(startsOf(evening).map((start) => start.slice(0, 16))).toEqual([
+      '2027-06-14T18:00',
+      '2027-06-14T19:00',
+      '2027-06-14T20:00',
+      '2027-06-14T21:00',
+    ]);
 
-    const nights = plan({ from: '2027-06-14T22:00', to: '2027-06-16T02:00', windowFrom: '22:00', windowTo: '02:00', raster: 120 });
-    expect(startsOf(nights).map((start) => start.slice(0, 16))).toEqual(['2027-06-14T20:00', '2027-06-14T22:00', '2027-06-15T20:00', '2027-06-15T22:00']);
+    const nights = plan({
+      from: '2027-06-14T22:00',
+      to: '2027-06-16T02:00',
+      windowFrom: '22:00',
+      windowTo: '02:00',
+      raster: 120,
+    });
+    expect(startsOf(nights).map((start) => start.slice(0, 16))).toEqual([
+      '2027-06-14T20:00',
+      '2027-06-14T22:00',
+      '2027-06-15T20:00',
+      '2027-06-15T22:00',
+    ]);
     expect(startsOf({ ...nights, weekdays: new Set([2]) })).toHaveLength(2);
 
-    const [firstNight, overNight] = [{ from: '2027-06-14T22:00', to: '2027-06-15T02:00' }, { windowFrom: '22:00', windowTo: '02:00', raster: 120 }];
+    const [firstNight, overNight] = [
+      { from: '2027-06-14T22:00', to: '2027-06-15T02:00' },
+      { windowFrom: '22:00', windowTo: '02:00', raster: 120 },
+    ];
     expect(daysOf(plan({ ...firstNight, ...overNight }))).toBe(1);
     expect(startsOf(plan({ ...firstNight, ...overNight }))).toHaveLength(2);
     // The rest of the night that began before the span is none of it.
     expect(startsOf(plan({ from: '2027-06-15T00:00', to: '2027-06-16T12:00', ...overNight }))).toHaveLength(2);
 
-    const aroundTheClock = plan({ from: '2027-06-14T00:00', to: '2027-06-16T00:00', windowFrom: '00:00', windowTo: '00:00', raster: 720 });
+    const aroundTheClock = plan({
+      from: '2027-06-14T00:00',
+      to: '2027-06-16T00:00',
+      windowFrom: '00:00',
+      windowTo: '00:00',
+      raster: 720,
+    });
     expect(daysOf(aroundTheClock)).toBe(2);
     expect(startsOf(aroundTheClock)).toHaveLength(4);
   });
 
   it('has no appointments on a day that the zone skipped', () => {
-    const samoa = plan({ from: '2011-12-29T00:00', to: '2012-01-01T00:00', windowFrom: '09:00', windowTo: '10:00', raster: 60 }, 'Pacific/Apia');
+    const samoa = plan(
+      { from: '2011-12-29T00:00', to: '2012-01-01T00:00', windowFrom: '09:00', windowTo: '10:00', raster: 60 },
+      'Pacific/Apia',
+    );
     expect(startsOf(samoa)).toEqual(['2011-12-29T19:00:00.000Z', '2011-12-30T19:00:00.000Z']);
   });
 });

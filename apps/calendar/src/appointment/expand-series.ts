@@ -5,7 +5,10 @@ export interface SeriesPlan {
   /** The first and last instant of the series; nothing is outside. */
   spanFrom: Temporal.Instant;
   spanTo: Temporal.Instant;
-  /** Times of day, on the wall clock, between which there are appointments. An end that is not after the start is on the following day. */
+  /**
+   * Times of day, on the wall clock, between which there are appointments. An end that is not after the start is on the
+   * following day.
+   */
   windowFrom: Temporal.PlainTime;
   windowTo: Temporal.PlainTime;
   /** Length of one appointment in minutes of real time. */
@@ -20,13 +23,18 @@ export interface Slot {
 }
 
 /**
- * The appointments of a series, by start: on each local day of the span whose weekday is listed, the window that begins then is divided into steps of
- * `raster` minutes from its start; a remainder at its end, or a step that is not entirely within the span, is dropped. The window keeps its
- * wall-clock times across a DST change, so on those days it is longer or shorter. Lazy: the caller takes as many as it allows.
+ * The appointments of a series, by start: on each local day of the span whose weekday is listed, the window that begins
+ * then is divided into steps of `raster` minutes from its start; a remainder at its end, or a step that is not entirely
+ * within the span, is dropped. The window keeps its wall-clock times across a DST change, so on those days it is longer
+ * or shorter. Lazy: the caller takes as many as it allows.
  */
 export function* expandSeries(plan: SeriesPlan): Generator<Slot> {
   const lastDay = lastDateOf(plan);
-  for (let day = localDate(plan.spanFrom, plan.timeZone); Temporal.PlainDate.compare(day, lastDay) <= 0; day = day.add({ days: 1 })) {
+  for (
+    let day = localDate(plan.spanFrom, plan.timeZone);
+    Temporal.PlainDate.compare(day, lastDay) <= 0;
+    day = day.add({ days: 1 })
+  ) {
     const listed = plan.weekdays === undefined || plan.weekdays.has(day.dayOfWeek);
     if (listed && exists(day, plan.timeZone)) yield* slotsOfDay(plan, day);
   }

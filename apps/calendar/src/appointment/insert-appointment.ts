@@ -32,7 +32,11 @@ export interface AppointmentInsertion {
 }
 
 /** The call that writes an appointment with its participations and their events. */
-export function insertionOf(provider: ProviderRow, content: AppointmentContent, archiveAfterDays: number): AppointmentInsertion {
+export function insertionOf(
+  provider: ProviderRow,
+  content: AppointmentContent,
+  archiveAfterDays: number,
+): AppointmentInsertion {
   const row = toRow(provider, content);
   const participations = withIds(content.participations);
   const request = {
@@ -79,7 +83,12 @@ function withIds(participations: EmbeddedParticipation[]): NewParticipation[] {
   return participations.map((participation, index) => ({ ...participation, id: ids[index]! }));
 }
 
-function toRecord(row: NewRow, content: AppointmentContent, participations: NewParticipation[], result: CreatedResult): AppointmentRecord {
+function toRecord(
+  row: NewRow,
+  content: AppointmentContent,
+  participations: NewParticipation[],
+  result: CreatedResult,
+): AppointmentRecord {
   const { id, archived } = result;
   const reservedUntil = new Date(result.reservedUntil);
   return {

@@ -44,8 +44,9 @@ const firstAppointments = 100;
 const maxParticipations = 500;
 
 /**
- * A provider's appointments by start and id, active and cancelled, in parts of bounded size, each read once the previous one has been consumed:
- * memory and work are bounded by the reader. Each part has its own snapshot. Rejects with `appointment.invalid` or `provider.not_found`.
+ * A provider's appointments by start and id, active and cancelled, in parts of bounded size, each read once the
+ * previous one has been consumed: memory and work are bounded by the reader. Each part has its own snapshot. Rejects
+ * with `appointment.invalid` or `provider.not_found`.
  */
 export async function* listAppointments(
   dependencies: CalendarDependencies,
@@ -89,7 +90,10 @@ interface AppointmentTextRow extends PagePosition {
 }
 
 /** One part, by start and id, after a position: at most `size` appointments, at least one if there is any. */
-async function readAppointments(db: Kysely<CalendarSchema>, part: PartRequest): Promise<AppointmentTextRow[] | ProviderChanged> {
+async function readAppointments(
+  db: Kysely<CalendarSchema>,
+  part: PartRequest,
+): Promise<AppointmentTextRow[] | ProviderChanged> {
   const request = { ...part, participations: maxParticipations };
   const rows = await readFunction<AppointmentTextRow | { id: null }>(db, { name: 'read_appointments', request });
   return rows.length === 0 ? 'provider_changed' : rows.filter((row) => row.id !== null);
@@ -108,5 +112,18 @@ function readQuery(
   if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a valid cursor');
   errors.throwIfAny('appointment.invalid');
   const { crmId, productReference, resourceReference, state, includeArchived } = query;
-  return { filter: { crmId, providerId, productReference, resourceReference, state, from, to, archiveAfterDays, includeArchived }, start };
+  return {
+    filter: {
+      crmId,
+      providerId,
+      productReference,
+      resourceReference,
+      state,
+      from,
+      to,
+      archiveAfterDays,
+      includeArchived,
+    },
+    start,
+  };
 }

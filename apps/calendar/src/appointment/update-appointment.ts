@@ -32,16 +32,25 @@ export interface AppointmentUpdate extends AppointmentKey {
 type Row = Selectable<AppointmentTable>;
 
 /**
- * Changes the fields that are given (interface 4.2). Like the creation of an appointment it is never rejected for what else takes place at that time, and
- * nobody loses a seat. If what participants see of it changes, those who are BOOKED or REQUESTED get a mail. Rejects with `appointment.invalid`,
- * `appointment.not_found`, `appointment.cancelled` or `provider.not_found`.
+ * Changes the fields that are given (interface 4.2). Like the creation of an appointment it is never rejected for what
+ * else takes place at that time, and nobody loses a seat. If what participants see of it changes, those who are BOOKED
+ * or REQUESTED get a mail. Rejects with `appointment.invalid`, `appointment.not_found`, `appointment.cancelled` or
+ * `provider.not_found`.
  */
-export async function updateAppointment(dependencies: CalendarDependencies, request: AppointmentUpdate): Promise<AppointmentRecord> {
+export async function updateAppointment(
+  dependencies: CalendarDependencies,
+  request: AppointmentUpdate,
+): Promise<AppointmentRecord> {
   const { crmId } = request;
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
-    const present = await lockAppointment(tx, dependencies.bookings, { crmId, providerId: provider.id, reference: request.appointmentReference });
-    if (present.state === 'CANCELLED') throw new DomainError('appointment.cancelled', { text: 'The appointment is cancelled and cannot be changed.' });
+    const present = await lockAppointment(tx, dependencies.bookings, {
+      crmId,
+      providerId: provider.id,
+      reference: request.appointmentReference,
+    });
+    if (present.state === 'CANCELLED')
+      throw new DomainError('appointment.cancelled', { text: 'The appointment is cancelled and cannot be changed.' });
     const changes = readChanges(present, request, provider.timeZone);
     const changed = await tx
       .updateTable('appointment')
@@ -53,7 +62,9 @@ export async function updateAppointment(dependencies: CalendarDependencies, requ
       .executeTakeFirstOrThrow();
     if (!isDeepStrictEqual(changed, present)) await recordUpdate(tx, present);
     if (!isDeepStrictEqual(shownOf(changed), shownOf(present))) await tellParticipants(tx, present, request.sendMails);
-    const rows = await selectAppointments(tx, crmId, dependencies.archiveAfterDays).where('id', '=', present.id).execute();
+    const rows = await selectAppointments(tx, crmId, dependencies.archiveAfterDays)
+      .where('id', '=', present.id)
+      .execute();
     return (await withParticipations(tx, rows))[0]!;
   });
 }
@@ -66,7 +77,14 @@ function readChanges(present: Row, update: AppointmentUpdate, timeZone: string):
   if ((endsAt ?? present.endsAt) <= (startsAt ?? present.startsAt)) errors.add('/end', 'must be after start');
   errors.throwIfAny('appointment.invalid');
   const { capacity, acceptBookings, description, contactReference, notes, address } = update;
-  return { startsAt, endsAt, capacity, acceptBookings, ...emptyToNull({ description, contactReference, notes }), address: address && JSON.stringify(address) };
+  return {
+    startsAt,
+    endsAt,
+    capacity,
+    acceptBookings,
+    ...emptyToNull({ description, contactReference, notes }),
+    address: address && JSON.stringify(address),
+  };
 }
 
 async function recordUpdate(tx: Transaction<CalendarSchema>, present: Row): Promise<void> {
@@ -85,14 +103,30 @@ function shownOf({ startsAt, endsAt, description, address }: Row) {
 }
 
 /** A new version of each, which the event in the person's calendar gets as well. */
-async function tellParticipants(tx: Transaction<CalendarSchema>, { crmId, id, providerId }: Row, notify: boolean): Promise<void> {
+async function tellParticipants(
+  tx: Transaction<CalendarSchema>,
+  { crmId, id, providerId }: Row,
+  notify: boolean,
+): Promise<void> {
   const participations = await tx
     .updateTable('participation')
-    .set({ version: sql<number>`version + 1`, ...(notify && { mailEventId: newMailEvent, invited: sql<boolean>`invited OR state = 'BOOKED'` }) })
+    .set({
+      version: sql<number>`version + 1`,
+      ...(notify && { mailEventId: newMailEvent, invited: sql<boolean>`invited OR state = 'BOOKED'` }),
+    })
     .where('crmId', '=', crmId)
     .where('appointmentId', '=', id)
     .where('state', 'in', ['BOOKED', 'REQUESTED'])
-    .returning(['id', 'customerId', 'version', 'state', 'exempt', 'mailEventId', 'invited', sql<string | null>`old.mail_event_id`.as('previousMailEventId')])
+    .returning([
+      'id',
+      'customerId',
+      'version',
+      'state',
+      'exempt',
+      'mailEventId',
+      'invited',
+      sql<string | null>`old.mail_event_id`.as('previousMailEventId'),
+    ])
     .execute();
   const changes = participations.map((participation) => ({
     crmId,

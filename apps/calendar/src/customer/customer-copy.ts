@@ -11,10 +11,14 @@ export interface CustomerReference extends ProviderReference {
 }
 
 /**
- * The id of the customer with this reference, as far as calendar knows it: undefined means that the customer service must be asked
- * ({@link fetchCustomer}). Reads inside a transaction that books use the same condition, and lock the row.
+ * The id of the customer with this reference, as far as calendar knows it: undefined means that the customer service
+ * must be asked ({@link fetchCustomer}). Reads inside a transaction that books use the same condition, and lock the
+ * row.
  */
-export async function findCustomerId(db: Kysely<CalendarSchema>, { crmId, providerId, reference }: { crmId: string; providerId: string; reference: string }): Promise<string | undefined> {
+export async function findCustomerId(
+  db: Kysely<CalendarSchema>,
+  { crmId, providerId, reference }: { crmId: string; providerId: string; reference: string },
+): Promise<string | undefined> {
   const known = await db
     .selectFrom('customer')
     .select('id')
@@ -28,38 +32,72 @@ export async function findCustomerId(db: Kysely<CalendarSchema>, { crmId, provid
   return known?.id;
 }
 
-/** Fetches a customer that calendar does not know by this reference and stores a copy. Returns the id. Rejects with `customer.not_found`. */
-export async function fetchCustomer(dependencies: CalendarDependencies, { crmId, providerReference, customerReference }: CustomerReference): Promise<string> {
-  const { customer } = await dependencies.customers.getCustomer({ crmId, key: { $case: 'reference', value: { providerReference, customerReference } } });
+/**
+ * Fetches a customer that calendar does not know by this reference and stores a copy. Returns the id. Rejects with
+ * `customer.not_found`.
+ */
+export async function fetchCustomer(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference, customerReference }: CustomerReference,
+): Promise<string> {
+  const { customer } = await dependencies.customers.getCustomer({
+    crmId,
+    key: { $case: 'reference', value: { providerReference, customerReference } },
+  });
   await storeUnlessErased(dependencies, crmId, customer!);
   return customer!.id;
 }
 
-/** The same for one who need not exist: undefined if the customer service knows nobody by the reference. Nobody is created. */
-export function fetchIfKnown(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, customerReference: string): Promise<string | undefined> {
+/**
+ * The same for one who need not exist: undefined if the customer service knows nobody by the reference. Nobody is
+ * created.
+ */
+export function fetchIfKnown(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference }: ProviderReference,
+  customerReference: string,
+): Promise<string | undefined> {
   return undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference }));
 }
 
-/** A customer whom the customer service knows by the reference, or who is to exist with this content unless it knows the reference. */
-export type NamedCustomer = { customerReference: string } | Omit<CreateCustomerRequest, keyof ProviderReference | 'forBooking'>;
+/**
+ * A customer whom the customer service knows by the reference, or who is to exist with this content unless it knows the
+ * reference.
+ */
+export type NamedCustomer =
+  | { customerReference: string }
+  | Omit<CreateCustomerRequest, keyof ProviderReference | 'forBooking'>;
 
 /**
- * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is made for it. Stores nothing while somebody with the
- * reference is being erased: then another one can be provided a moment later. Rejects with `customer.not_found`.
+ * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is
+ * made for it. Stores nothing while somebody with the reference is being erased: then another one can be provided a
+ * moment later. Rejects with `customer.not_found`.
  */
-export async function provideCustomer(dependencies: CalendarDependencies, { crmId, providerReference }: ProviderReference, named: NamedCustomer): Promise<Customer | undefined> {
+export async function provideCustomer(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference }: ProviderReference,
+  named: NamedCustomer,
+): Promise<Customer | undefined> {
   if (!('userName' in named)) {
     await fetchCustomer(dependencies, { crmId, providerReference, customerReference: named.customerReference });
     return undefined;
   }
-  const { customer, provisional } = await dependencies.customers.createCustomer({ ...named, crmId, providerReference, forBooking: true });
+  const { customer, provisional } = await dependencies.customers.createCustomer({
+    ...named,
+    crmId,
+    providerReference,
+    forBooking: true,
+  });
   if (provisional === true) return customer!;
   await storeConfirmed(dependencies, crmId, customer!);
   return undefined;
 }
 
 /** Has a provisional customer exist for whom a booking was made, and replaces the copy that is stored with it. */
-export async function settleCustomer(dependencies: CalendarDependencies, { crmId, customerId }: CustomerId): Promise<void> {
+export async function settleCustomer(
+  dependencies: CalendarDependencies,
+  { crmId, customerId }: CustomerId,
+): Promise<void> {
   const { customer } = await dependencies.customers.settleCustomer({ crmId, id: customerId });
   await storeConfirmed(dependencies, crmId, customer!);
 }
@@ -69,24 +107,39 @@ async function storeUnlessErased(dependencies: CalendarDependencies, crmId: stri
   if (!(await storeConfirmed(dependencies, crmId, customer))) throw new DomainError('customer.not_found');
 }
 
-/** Replaces the copy of a customer by what the customer service says now. Nothing is left to replace of one who does not exist any more. */
-export async function refreshCustomer(dependencies: CalendarDependencies, { crmId, customerId }: CustomerId): Promise<void> {
+/**
+ * Replaces the copy of a customer by what the customer service says now. Nothing is left to replace of one who does not
+ * exist any more.
+ */
+export async function refreshCustomer(
+  dependencies: CalendarDependencies,
+  { crmId, customerId }: CustomerId,
+): Promise<void> {
   const customer = await findAtOwner(dependencies, crmId, customerId);
   if (customer !== undefined) await storeConfirmed(dependencies, crmId, customer);
 }
 
 /** Undefined if the customer service has none with this id, or has no longer. */
-export async function findAtOwner({ customers }: CalendarDependencies, crmId: string, id: string): Promise<Customer | undefined> {
+export async function findAtOwner(
+  { customers }: CalendarDependencies,
+  crmId: string,
+  id: string,
+): Promise<Customer | undefined> {
   const answer = await undefinedIfNotFound(customers.getCustomer({ crmId, key: { $case: 'id', value: id } }));
   return answer?.customer;
 }
 
 /**
- * Stores what the customer service answered. If calendar requires a later version, a reference was to change with it: a change that was not made then, by a
- * process that has ended or in a database that has been restored, must not be made after this answer, so the customer service confirms the customer
- * with that version. False, and nothing is stored, for somebody who has been erased.
+ * Stores what the customer service answered. If calendar requires a later version, a reference was to change with it: a
+ * change that was not made then, by a process that has ended or in a database that has been restored, must not be made
+ * after this answer, so the customer service confirms the customer with that version. False, and nothing is stored, for
+ * somebody who has been erased.
  */
-async function storeConfirmed({ database: { kysely }, customers }: CalendarDependencies, crmId: string, customer: Customer): Promise<boolean> {
+async function storeConfirmed(
+  { database: { kysely }, customers }: CalendarDependencies,
+  crmId: string,
+  customer: Customer,
+): Promise<boolean> {
   await storeCustomer(kysely, crmId, customer);
   const copy = await kysely
     .selectFrom('customer')
@@ -101,7 +154,10 @@ async function storeConfirmed({ database: { kysely }, customers }: CalendarDepen
   return true;
 }
 
-/** A newer copy replaces an older one, never the reverse, none from before the required version is stored, and none after an erasure. */
+/**
+ * A newer copy replaces an older one, never the reverse, none from before the required version is stored, and none
+ * after an erasure.
+ */
 export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
   const row = {
     providerId: customer.providerId,

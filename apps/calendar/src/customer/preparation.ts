@@ -10,8 +10,9 @@ import { excludeCustomer } from './exclude-customer.ts';
 const endMs = 500;
 
 /**
- * What a request to book has had the customer service prepare. Its disposal says whether the booking was made. If that fails, or the process ends before, the customer
- * service asks (`getBooked`, `excludeCustomer`), and so does calendar, for the copy that is stored with a booking (start-copy-refresher.ts).
+ * What a request to book has had the customer service prepare. Its disposal says whether the booking was made. If that
+ * fails, or the process ends before, the customer service asks (`getBooked`, `excludeCustomer`), and so does calendar,
+ * for the copy that is stored with a booking (start-copy-refresher.ts).
  */
 export class Preparation implements AsyncDisposable {
   /** The provisional customer, once one was necessary. */
@@ -25,8 +26,8 @@ export class Preparation implements AsyncDisposable {
   }
 
   /**
-   * Provides the customer whom an attempt did not find. Somebody else has decided about the one that was prepared before, and may have ended before the customer
-   * service knew. Rejects with `customer.not_found`.
+   * Provides the customer whom an attempt did not find. Somebody else has decided about the one that was prepared
+   * before, and may have ended before the customer service knew. Rejects with `customer.not_found`.
    */
   async provide(named: NamedCustomer): Promise<void> {
     if (this.customer !== undefined) await this.#end(this.customer);

@@ -21,9 +21,10 @@ export type RemovedParticipation = Pick<
 const maxAttempts = 8;
 
 /**
- * Removes a customer, or an embedded participant, from the calendar permanently (interface 4.4). Active participations in active appointments that have not ended are removed
- * and their seats freed; without `ignoreFutureAppointments` they cause the removal to be rejected with `customer.has_future_appointments`, and
- * nothing changes. All others are anonymised. No more bookings can be made for this customer. Repeating the call returns the same answer.
+ * Removes a customer, or an embedded participant, from the calendar permanently (interface 4.4). Active participations
+ * in active appointments that have not ended are removed and their seats freed; without `ignoreFutureAppointments` they
+ * cause the removal to be rejected with `customer.has_future_appointments`, and nothing changes. All others are
+ * anonymised. No more bookings can be made for this customer. Repeating the call returns the same answer.
  */
 export async function removeCustomer(
   { database, bookings }: CalendarDependencies,
@@ -37,8 +38,9 @@ export async function removeCustomer(
 }
 
 /**
- * Takes the locks in the same order as every booking: appointments, participations, customer. Undefined, with nothing changed, if a concurrent
- * booking was made in an appointment that is not locked; once the customer is locked there can be no more.
+ * Takes the locks in the same order as every booking: appointments, participations, customer. Undefined, with nothing
+ * changed, if a concurrent booking was made in an appointment that is not locked; once the customer is locked there can
+ * be no more.
  */
 async function tryRemove(
   tx: Transaction<CalendarSchema>,
@@ -48,23 +50,33 @@ async function tryRemove(
   const appointments = await lockAppointments(tx, customer);
   await lockCustomer(tx, customer);
   const participations = await selectParticipationsOfCustomer(tx, customer);
-  const future = new Map(appointments.filter(({ isFuture }) => isFuture).map((appointment) => [appointment.id, appointment]));
+  const future = new Map(
+    appointments.filter(({ isFuture }) => isFuture).map((appointment) => [appointment.id, appointment]),
+  );
   const locked = new Set(appointments.map(({ id }) => id));
   if (participations.some(({ appointmentId: id }) => !locked.has(id))) return undefined;
 
-  const leaving = participations.filter(({ appointmentId: id, state, isOver }) => future.has(id) && isActive(state) && !isOver);
+  const leaving = participations.filter(
+    ({ appointmentId: id, state, isOver }) => future.has(id) && isActive(state) && !isOver,
+  );
   if (leaving.length > 0 && !ignoreFutureAppointments) {
     throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
   }
   await blankCustomer(tx, customer);
-  const creating = participations.filter(({ customerId }) => customerId === null).map(({ appointmentId }) => appointmentId);
+  const creating = participations
+    .filter(({ customerId }) => customerId === null)
+    .map(({ appointmentId }) => appointmentId);
   await forgetContents(tx, customer.crmId, creating);
   await forgetKeys(tx, customer.crmId, [...participations.map(({ id }) => id), ...creating]);
   // A customer has only one provider.
   const [first] = appointments;
   if (first) await leaveAppointments(tx, { ...customer, providerId: first.providerId }, leaving);
   const staying = participations.filter((participation) => !leaving.includes(participation));
-  await anonymiseParticipations(tx, customer.crmId, staying.map(({ id }) => id));
+  await anonymiseParticipations(
+    tx,
+    customer.crmId,
+    staying.map(({ id }) => id),
+  );
   const removed = await selectRemoved(tx, customer);
   bookings.freed(tx, leaving.filter(({ state }) => takesSeat(state)).length);
   return removed;
@@ -73,24 +85,43 @@ async function tryRemove(
 function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('appointment')
-    .select(['id', 'reference', 'providerId', sql<boolean>`state = 'ACTIVE' AND ends_at > ${timeOf(crmId)}`.as('isFuture')])
+    .select([
+      'id',
+      'reference',
+      'providerId',
+      sql<boolean>`state = 'ACTIVE' AND ends_at > ${timeOf(crmId)}`.as('isFuture'),
+    ])
     .where('crmId', '=', crmId)
-    .where('id', 'in', (query) => query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)))
+    .where('id', 'in', (query) =>
+      query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)),
+    )
     .orderBy('id')
     .forNoKeyUpdate()
     .execute();
 }
 
 function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
-  return tx
-    .selectFrom('participation')
-    .select(['crmId', 'id', 'appointmentId', 'state', 'version', 'exempt', 'invited', 'customerId', sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver')])
-    .where('crmId', '=', crmId)
-    .where(isOf(customerId))
-    // As the locked appointments, and so that a message names them in the same order each time.
-    .orderBy('appointmentId')
-    .orderBy('id')
-    .execute();
+  return (
+    tx
+      .selectFrom('participation')
+      .select([
+        'crmId',
+        'id',
+        'appointmentId',
+        'state',
+        'version',
+        'exempt',
+        'invited',
+        'customerId',
+        sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver'),
+      ])
+      .where('crmId', '=', crmId)
+      .where(isOf(customerId))
+      // As the locked appointments, and so that a message names them in the same order each time.
+      .orderBy('appointmentId')
+      .orderBy('id')
+      .execute()
+  );
 }
 
 function isOf(customerId: string) {
@@ -113,7 +144,10 @@ async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerI
     .execute();
 }
 
-/** An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected because the reference is taken. */
+/**
+ * An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected
+ * because the reference is taken.
+ */
 async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
   if (appointmentIds.length === 0) return;
   await tx
@@ -126,7 +160,11 @@ async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, ap
 
 type Leaving = Awaited<ReturnType<typeof selectParticipationsOfCustomer>>[number];
 
-async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId, providerId }: CustomerId & { providerId: string }, leaving: Leaving[]): Promise<void> {
+async function leaveAppointments(
+  tx: Transaction<CalendarSchema>,
+  { crmId, customerId, providerId }: CustomerId & { providerId: string },
+  leaving: Leaving[],
+): Promise<void> {
   if (leaving.length === 0) return;
   await tx
     .insertInto('removedParticipation')
@@ -147,7 +185,11 @@ async function leaveAppointments(tx: Transaction<CalendarSchema>, { crmId, custo
 }
 
 /** See end-if-empty.sql. */
-async function endLeftAppointments(tx: Transaction<CalendarSchema>, crmId: string, appointmentIds: string[]): Promise<void> {
+async function endLeftAppointments(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  appointmentIds: string[],
+): Promise<void> {
   const request = { crmId, appointmentIds, origin: originJson() };
   await callFunction(tx, { name: 'end_left_appointments', request, locks: '' });
 }
@@ -166,7 +208,10 @@ async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: stri
     .execute();
 }
 
-function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<RemovedParticipation[]> {
+function selectRemoved(
+  tx: Transaction<CalendarSchema>,
+  { crmId, customerId }: CustomerId,
+): Promise<RemovedParticipation[]> {
   return tx
     .selectFrom('removedParticipation')
     .innerJoin('appointment', (join) =>
@@ -174,7 +219,15 @@ function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: C
         .onRef('appointment.crmId', '=', 'removedParticipation.crmId')
         .onRef('appointment.id', '=', 'removedParticipation.appointmentId'),
     )
-    .select(['participationId', 'version', 'removedParticipation.invited', 'description', 'startsAt', 'endsAt', 'address'])
+    .select([
+      'participationId',
+      'version',
+      'removedParticipation.invited',
+      'description',
+      'startsAt',
+      'endsAt',
+      'address',
+    ])
     .where('removedParticipation.crmId', '=', crmId)
     .where('removedParticipation.customerId', '=', customerId)
     .orderBy('startsAt')
@@ -182,12 +235,17 @@ function selectRemoved(tx: Transaction<CalendarSchema>, { crmId, customerId }: C
 }
 
 /** The list of removed participations is needed only until every service has been notified of the erasure. */
-export async function forgetRemovedParticipations(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
+export async function forgetRemovedParticipations(
+  tx: Transaction<CalendarSchema>,
+  { crmId, customerId }: CustomerId,
+): Promise<void> {
   await tx.deleteFrom('removedParticipation').where('crmId', '=', crmId).where('customerId', '=', customerId).execute();
 }
 
 function hasFutureAppointments(references: string[]): DomainError {
   const shown = references.slice(0, 10).join(', ');
   const more = references.length > 10 ? ` and ${references.length - 10} more` : '';
-  return new DomainError('customer.has_future_appointments', { text: `The customer takes part in future appointments: ${shown}${more}.` });
+  return new DomainError('customer.has_future_appointments', {
+    text: `The customer takes part in future appointments: ${shown}${more}.`,
+  });
 }

@@ -9,8 +9,9 @@ const minimumAgeSeconds = 2;
 const batchSize = 50;
 
 /**
- * Fetches the customers whose references calendar has forgotten and has not been told since, because a process ended in between. No booking depends on it: who
- * books by a reference that is not known asks the customer service. Until then the previous reference is shown.
+ * Fetches the customers whose references calendar has forgotten and has not been told since, because a process ended in
+ * between. No booking depends on it: who books by a reference that is not known asks the customer service. Until then
+ * the previous reference is shown.
  */
 export function startCopyRefresher(dependencies: CalendarDependencies, logger: Logger): AsyncDisposable {
   const { kysely } = dependencies.database;
@@ -28,5 +29,11 @@ export function startCopyRefresher(dependencies: CalendarDependencies, logger: L
     for (const customer of due) await refreshCustomer(dependencies, customer);
     return due.length;
   };
-  return startLoop({ name: 'the refresh of customers whose reference changed', logger, everyMs, batch: batchSize, run });
+  return startLoop({
+    name: 'the refresh of customers whose reference changed',
+    logger,
+    everyMs,
+    batch: batchSize,
+    run,
+  });
 }

@@ -1,14 +1,17 @@
 import { type RawBuilder, sql } from 'kysely';
 
 /**
- * The time of a CRM in a query: that of the database or, of a sandbox, by its own clock. Reservations, archiving and booking rules depend on it. As a
- * subquery it is evaluated once, so an index can be used.
+ * The time of a CRM in a query: that of the database or, of a sandbox, by its own clock. Reservations, archiving and
+ * booking rules depend on it. As a subquery it is evaluated once, so an index can be used.
  */
 export function timeOf(crmId: string): RawBuilder<Date> {
   return sql<Date>`(SELECT scheduling_now(${crmId}))`;
 }
 
-/** Appointments that ended at this time or earlier are archived. Hours, because the length of a day depends on the session's time zone. */
+/**
+ * Appointments that ended at this time or earlier are archived. Hours, because the length of a day depends on the
+ * session's time zone.
+ */
 export function archivedUntil(crmId: string, archiveAfterDays: number): RawBuilder<Date> {
   return sql<Date>`(${timeOf(crmId)} - make_interval(hours => ${archiveAfterDays * 24}))`;
 }

@@ -1,5 +1,12 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import {
+  addressMigrations,
+  concurrentIndex,
+  idempotencyMigrations,
+  type MigrationSet,
+  migrateDatabase,
+  sqlFile,
+} from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as tables from './migrations/2026-11-21-tables.ts';
 import * as roomForUpdates from './migrations/2026-11-23-room-for-updates.ts';
@@ -28,9 +35,15 @@ const migrations = {
   '2026-12-02-appointment-revisions': appointmentRevisions,
   '2026-12-06-sandbox-clocks': sandboxClocks,
   '2026-12-08-customer-versions': customerVersions,
-  '2026-12-08-customers-to-refresh': concurrentIndex('customer_to_refresh', 'customer (refreshed_at) WHERE NOT reference_known AND erased_at IS NULL'),
+  '2026-12-08-customers-to-refresh': concurrentIndex(
+    'customer_to_refresh',
+    'customer (refreshed_at) WHERE NOT reference_known AND erased_at IS NULL',
+  ),
   // participation_by_email serves the previous version.
-  '2026-12-10-participation-by-address': concurrentIndex('participation_by_address', 'participation (crm_id, address_key(email)) WHERE email IS NOT NULL'),
+  '2026-12-10-participation-by-address': concurrentIndex(
+    'participation_by_address',
+    'participation (crm_id, address_key(email)) WHERE email IS NOT NULL',
+  ),
   '2026-12-30-mail-events': mailEvents,
   '2027-01-01-event-counts': eventCounts,
 };
@@ -45,10 +58,14 @@ const functions = {
   '2026-11-24-1-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
   '2026-11-24-2-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-24-3-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
-  '2026-11-24-4-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-24-4-read-participation-notice': sqlFile(
+    new URL('../participation/read-participation-notice.sql', import.meta.url),
+  ),
   '2026-11-24-5-participation-record': sqlFile(new URL('../participation/participation-record.sql', import.meta.url)),
   '2026-11-24-6-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
-  '2026-11-24-7-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-24-7-read-participation-notice': sqlFile(
+    new URL('../participation/read-participation-notice.sql', import.meta.url),
+  ),
   '2026-11-26-01-end-if-empty': sqlFile(new URL('../appointment/end-if-empty.sql', import.meta.url)),
   '2026-11-26-02-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
   '2026-11-26-03-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
@@ -63,7 +80,9 @@ const functions = {
   '2026-11-26-12-participation-record': sqlFile(new URL('../participation/participation-record.sql', import.meta.url)),
   '2026-11-26-13-read-booking': sqlFile(new URL('../slot/read-booking.sql', import.meta.url)),
   '2026-11-26-14-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
-  '2026-11-26-15-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-11-26-15-read-participation-notice': sqlFile(
+    new URL('../participation/read-participation-notice.sql', import.meta.url),
+  ),
   '2026-11-26-16-appointment-json': sqlFile(new URL('../appointment/appointment-json.sql', import.meta.url)),
   '2026-11-26-17-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),
   '2026-11-26-18-read-timeslots': sqlFile(new URL('../timeslot/read-timeslots.sql', import.meta.url)),
@@ -86,7 +105,9 @@ const functions = {
   '2026-12-06-01-reclaim-reservations': sqlFile(new URL('../participation/reclaim-reservations.sql', import.meta.url)),
   '2026-12-06-02-create-participation': sqlFile(new URL('../participation/create-participation.sql', import.meta.url)),
   '2026-12-06-03-find-participation': sqlFile(new URL('../participation/find-participation.sql', import.meta.url)),
-  '2026-12-06-04-read-participation-notice': sqlFile(new URL('../participation/read-participation-notice.sql', import.meta.url)),
+  '2026-12-06-04-read-participation-notice': sqlFile(
+    new URL('../participation/read-participation-notice.sql', import.meta.url),
+  ),
   '2026-12-06-05-read-participations': sqlFile(new URL('../participation/read-participations.sql', import.meta.url)),
   '2026-12-06-06-create-appointment': sqlFile(new URL('../appointment/create-appointment.sql', import.meta.url)),
   '2026-12-06-07-read-appointments': sqlFile(new URL('../appointment/read-appointments.sql', import.meta.url)),

@@ -24,7 +24,8 @@ export interface ProviderTable {
 }
 
 /**
- * Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot bring the person back.
+ * Calendar's copy of the customer service's customers. The id of an erased one remains, so that a late copy cannot
+ * bring the person back.
  */
 export interface CustomerTable {
   crmId: string;
@@ -38,7 +39,10 @@ export interface CustomerTable {
   version: number;
   /** An older copy is not stored: the reference may have changed with this version. */
   requiredVersion: Generated<number>;
-  /** Whether nobody else can have the reference: the customer service has it forgotten here before it changes it. Otherwise it is only shown. */
+  /**
+   * Whether nobody else can have the reference: the customer service has it forgotten here before it changes it.
+   * Otherwise it is only shown.
+   */
   referenceKnown: Generated<boolean>;
   refreshedAt: Generated<Date>;
   erasedAt: Date | null;
@@ -129,7 +133,10 @@ export interface ParticipationTable {
   /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;
   version: Generated<number>;
-  /** The event of the last change about which there is a mail; null if there was none. The next such event names it, because mails are sent in their order. */
+  /**
+   * The event of the last change about which there is a mail; null if there was none. The next such event names it,
+   * because mails are sent in their order.
+   */
   mailEventId: string | null;
   /** Whether there is a mail that puts it into its person's calendar. */
   invited: Generated<boolean>;
@@ -145,7 +152,10 @@ export interface ParticipationMessageTable {
   text: string;
 }
 
-/** A participation that was removed because its customer was erased: kept until every service has been notified of the erasure. */
+/**
+ * A participation that was removed because its customer was erased: kept until every service has been notified of the
+ * erasure.
+ */
 export interface RemovedParticipationTable {
   crmId: string;
   customerId: string;

@@ -1,12 +1,22 @@
-import { AppointmentState as AppointmentStateMessage, ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
-import { AppointmentChange, ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import {
+  AppointmentState as AppointmentStateMessage,
+  ParticipationState as ParticipationStateMessage,
+} from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentChange,
+  ParticipationChangeCause,
+  type ParticipationChanged,
+} from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { appendEvent, appendEventsWithIds, originJson } from '@scheduling/messaging';
 import { currentActor } from '@scheduling/runtime';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
 
-/** The events of a participation about which there are mails: that of a change, and the one before it; and whether its person was invited by one of them. */
+/**
+ * The events of a participation about which there are mails: that of a change, and the one before it; and whether its
+ * person was invited by one of them.
+ */
 export interface MailEvents {
   mailEventId: string | null;
   previousMailEventId: string | null;
@@ -16,21 +26,36 @@ export interface MailEvents {
 /** For the column `mailEventId`, in an update about which there is a mail. */
 export const newMailEvent = sql<string>`uuidv7()`;
 
-interface Change extends Omit<ParticipationChanged, 'actor' | 'notify' | 'previousMailEventId' | 'neverInvited' | 'ordinal' | 'previousAppointmentId' | 'previousOrdinal'> {
+interface Change extends Omit<
+  ParticipationChanged,
+  'actor' | 'notify' | 'previousMailEventId' | 'neverInvited' | 'ordinal' | 'previousAppointmentId' | 'previousOrdinal'
+> {
   /** Undefined if there is no mail about it. */
   mail: MailEvents | undefined;
 }
 
 /**
- * Records changes of participations in their transaction, each on the subject for changes with or without a mail. The transaction has locked their appointments,
- * which still exist.
+ * Records changes of participations in their transaction, each on the subject for changes with or without a mail. The
+ * transaction has locked their appointments, which still exist.
  */
 export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Change[]): Promise<void> {
   const actor = currentActor();
-  const places = await takePlaces(tx, changes.map(({ crmId, appointmentId }) => ({ crmId, appointmentId })));
-  const facts = changes.map((change, index) => ({ ...change, actor, ordinal: places[index]!.ordinal, previousOrdinal: 0 }));
-  const withMails = facts.flatMap(({ mail, ...fact }) => (mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...fact, notify: true, ...mailFacts(mail) } }]));
-  const silent = facts.flatMap(({ mail, ...fact }) => (mail === undefined ? [{ ...fact, notify: false, neverInvited: false }] : []));
+  const places = await takePlaces(
+    tx,
+    changes.map(({ crmId, appointmentId }) => ({ crmId, appointmentId })),
+  );
+  const facts = changes.map((change, index) => ({
+    ...change,
+    actor,
+    ordinal: places[index]!.ordinal,
+    previousOrdinal: 0,
+  }));
+  const withMails = facts.flatMap(({ mail, ...fact }) =>
+    mail === undefined ? [] : [{ id: mail.mailEventId!, data: { ...fact, notify: true, ...mailFacts(mail) } }],
+  );
+  const silent = facts.flatMap(({ mail, ...fact }) =>
+    mail === undefined ? [{ ...fact, notify: false, neverInvited: false }] : [],
+  );
   await appendEventsWithIds(tx, events.participationChanged, withMails);
   await appendEvent(tx, events.participationChangedSilently, ...silent);
 }
@@ -43,7 +68,10 @@ interface Place {
 }
 
 /** Counts events about appointments that the transaction has locked, and returns the place of each. */
-async function takePlaces(tx: Transaction<CalendarSchema>, about: { crmId: string; appointmentId: string }[]): Promise<Place[]> {
+async function takePlaces(
+  tx: Transaction<CalendarSchema>,
+  about: { crmId: string; appointmentId: string }[],
+): Promise<Place[]> {
   const [first] = about;
   if (first === undefined) return [];
   const { rows } = await sql<Place & { id: string }>`
@@ -65,13 +93,26 @@ function mailFacts({ previousMailEventId, invited }: MailEvents) {
 
 /** For a SQL function that changes a participation and records it at once; see append-events.sql. */
 export function changeOrigin(notify: boolean) {
-  return { ...originJson(), subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
+  return {
+    ...originJson(),
+    subject: (notify ? events.participationChanged : events.participationChangedSilently).subject,
+  };
 }
 
-type RemovedRow = Pick<Selectable<ParticipationTable>, 'crmId' | 'id' | 'appointmentId' | 'customerId' | 'state' | 'version' | 'exempt'>;
+type RemovedRow = Pick<
+  Selectable<ParticipationTable>,
+  'crmId' | 'id' | 'appointmentId' | 'customerId' | 'state' | 'version' | 'exempt'
+>;
 
-/** Records that participations of a provider no longer exist. Nobody gets a mail: what a last mail says has an event of its own. */
-export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId: string, rows: RemovedRow[]): Promise<void> {
+/**
+ * Records that participations of a provider no longer exist. Nobody gets a mail: what a last mail says has an event of
+ * its own.
+ */
+export async function appendRemovals(
+  tx: Transaction<CalendarSchema>,
+  providerId: string,
+  rows: RemovedRow[],
+): Promise<void> {
   const changes = rows.map(({ crmId, id: participationId, appointmentId, customerId, state, version, exempt }) => ({
     crmId,
     participationId,
@@ -90,7 +131,10 @@ export async function appendRemovals(tx: Transaction<CalendarSchema>, providerId
 
 type ChangedAppointment = Pick<Selectable<AppointmentTable>, 'crmId' | 'id' | 'providerId' | 'state' | 'revision'>;
 
-/** Records an update or a cancellation in its transaction, which has made it and locked the appointment. `present` is the appointment before. */
+/**
+ * Records an update or a cancellation in its transaction, which has made it and locked the appointment. `present` is
+ * the appointment before.
+ */
 export async function appendAppointmentChange(
   tx: Transaction<CalendarSchema>,
   change: AppointmentChange.UPDATED | AppointmentChange.CANCELLED,
@@ -101,19 +145,36 @@ export async function appendAppointmentChange(
 }
 
 /** Records that appointments were deleted; `rows` are these as they were at the end. */
-export async function appendDeletions(tx: Transaction<CalendarSchema>, rows: (ChangedAppointment & Pick<Selectable<AppointmentTable>, 'capacity' | 'eventCount'>)[]): Promise<void> {
-  await appendAppointmentEvents(tx, AppointmentChange.DELETED, rows.map((row) => ({ ...row, ordinal: row.eventCount + 1 })));
+export async function appendDeletions(
+  tx: Transaction<CalendarSchema>,
+  rows: (ChangedAppointment & Pick<Selectable<AppointmentTable>, 'capacity' | 'eventCount'>)[],
+): Promise<void> {
+  await appendAppointmentEvents(
+    tx,
+    AppointmentChange.DELETED,
+    rows.map((row) => ({ ...row, ordinal: row.eventCount + 1 })),
+  );
 }
 
 /** The number of events about an appointment that is inserted and recorded as created. */
 export const countOfCreation = 1;
 
 /** Records that appointments were created, with {@link countOfCreation}. */
-export async function appendCreations(tx: Transaction<CalendarSchema>, rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & { capacity: number })[]): Promise<void> {
-  await appendAppointmentEvents(tx, AppointmentChange.CREATED, rows.map((row) => ({ ...row, ordinal: countOfCreation })));
+export async function appendCreations(
+  tx: Transaction<CalendarSchema>,
+  rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & { capacity: number })[],
+): Promise<void> {
+  await appendAppointmentEvents(
+    tx,
+    AppointmentChange.CREATED,
+    rows.map((row) => ({ ...row, ordinal: countOfCreation })),
+  );
 }
 
-type KnownAppointmentChange = Exclude<AppointmentChange, AppointmentChange.UNSPECIFIED | AppointmentChange.UNRECOGNIZED>;
+type KnownAppointmentChange = Exclude<
+  AppointmentChange,
+  AppointmentChange.UNSPECIFIED | AppointmentChange.UNRECOGNIZED
+>;
 
 /** @param rows the appointments before the change; new ones without state and revision */
 async function appendAppointmentEvents(
@@ -136,7 +197,10 @@ async function appendAppointmentEvents(
   await appendEvent(tx, events.appointmentChanged, ...facts);
 }
 
-/** Its events are counted: one for each revision, one if it was cancelled, after which it has no further revisions, and this one. */
+/**
+ * Its events are counted: one for each revision, one if it was cancelled, after which it has no further revisions, and
+ * this one.
+ */
 function nextVersion(state: ChangedAppointment['state'] | undefined, revision: number): number {
   return state === 'CANCELLED' ? revision + 2 : revision + 1;
 }

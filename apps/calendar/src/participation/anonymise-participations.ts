@@ -4,8 +4,14 @@ import type { CalendarSchema } from '../db/schema.ts';
 /** The reference of a participation that leads to nobody any more; in the expressions `id` is its id. */
 export const anonymousReference = sql<string>`'anonymous-' || id::text`;
 
-/** What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message. */
-export async function anonymiseParticipations(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
+/**
+ * What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message.
+ */
+export async function anonymiseParticipations(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  ids: string[],
+): Promise<void> {
   if (ids.length === 0) return;
   await tx
     .deleteFrom('participationMessage')

@@ -6,7 +6,10 @@ import { Counter } from 'prom-client';
 import type { CalendarSchema } from '../db/schema.ts';
 import { type ParticipationState, seatsOfMove, takesSeat } from './moves.ts';
 
-/** Counts what this process committed: changes made in a transaction are counted after its commit. This needs no database query. */
+/**
+ * Counts what this process committed: changes made in a transaction are counted after its commit. This needs no
+ * database query.
+ */
 export interface BookingMetrics {
   /** A participation was created in a state, or moved from one state to another. */
   moved(db: Kysely<CalendarSchema>, crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
@@ -67,7 +70,10 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
   };
 }
 
-/** `participation.capacity_exhausted` is `capacity_exhausted`, `appointment.cancelled` is `appointment_cancelled`, a slot that is taken is `slot_taken`. */
+/**
+ * `participation.capacity_exhausted` is `capacity_exhausted`, `appointment.cancelled` is `appointment_cancelled`, a
+ * slot that is taken is `slot_taken`.
+ */
 function reasonOf(error: unknown): string {
   const translated = translatePostgresError(error);
   if (!(translated instanceof DomainError)) return 'error';

@@ -10,7 +10,12 @@ import { fetchProvider } from '../provider/provider-copy.ts';
 import type { BookingMetrics } from './booking-metrics.ts';
 import { findParticipation, moveParticipation, type RequestedMove } from './move-participation.ts';
 import { isActive, mailsOnCreation, takesSeat } from './moves.ts';
-import { capacityExhausted, type ParticipationRecord, requireParticipation, reservationSeconds } from './participation.ts';
+import {
+  capacityExhausted,
+  type ParticipationRecord,
+  requireParticipation,
+  reservationSeconds,
+} from './participation.ts';
 import { reclaimReservations } from './reclaim-reservations.ts';
 
 export interface NewParticipation extends RequestedMove {
@@ -22,13 +27,17 @@ export interface NewParticipation extends RequestedMove {
   onDuplicateRaise: boolean;
 }
 
-/** One retry each to fetch the provider, fetch the customer and remove an expired reservation, plus a few for races on the same reference. */
+/**
+ * One retry each to fetch the provider, fetch the customer and remove an expired reservation, plus a few for races on
+ * the same reference.
+ */
 const maxAttempts = 8;
 
 /**
- * Books (interface 4.3): participation, seat and event in one round trip, and no network call if calendar knows the provider and the customer.
- * If the reference exists, its participation is moved to the state instead, or the request is rejected. Rejects with `provider.not_found`,
- * `appointment.not_found`, `customer.not_found`, `appointment.cancelled`, `participation.capacity_exhausted`, `participation.reference_taken` or
+ * Books (interface 4.3): participation, seat and event in one round trip, and no network call if calendar knows the
+ * provider and the customer. If the reference exists, its participation is moved to the state instead, or the request
+ * is rejected. Rejects with `provider.not_found`, `appointment.not_found`, `customer.not_found`,
+ * `appointment.cancelled`, `participation.capacity_exhausted`, `participation.reference_taken` or
  * `participation.move_not_allowed`.
  */
 export async function createParticipation(
@@ -75,8 +84,12 @@ async function tryToBook(
     return await callOnce(database, crmId, {
       call: bookingCall(id, request),
       work: (db, answer: InsertResult) => completeBooking(db, bookings, { id, request, answer }),
-      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created }),
-      replay: async (db, { resourceIds, created }) => ({ participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }), created }),
+      keep: (answer) =>
+        typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: answer.created },
+      replay: async (db, { resourceIds, created }) => ({
+        participation: await requireParticipation(db, { crmId, id: resourceIds[0]! }),
+        created,
+      }),
     });
   } catch (error) {
     // Created concurrently for another appointment: the next attempt finds it, or finds it gone.
@@ -109,7 +122,14 @@ async function completeBooking(
   }
 }
 
-type Outcome = 'created' | 'provider_unknown' | 'appointment_unknown' | 'customer_unknown' | 'appointment_cancelled' | 'full' | 'exists';
+type Outcome =
+  | 'created'
+  | 'provider_unknown'
+  | 'appointment_unknown'
+  | 'customer_unknown'
+  | 'appointment_cancelled'
+  | 'full'
+  | 'exists';
 
 /** See create-participation.sql. */
 interface InsertResult {
@@ -160,7 +180,11 @@ async function moveExisting(
   return { participation: await moveParticipation(db, bookings, existing, request), created: false };
 }
 
-function createdRecord(id: string, { reference, appointmentReference, customerReference, state, message }: NewParticipation, result: InsertResult): ParticipationRecord {
+function createdRecord(
+  id: string,
+  { reference, appointmentReference, customerReference, state, message }: NewParticipation,
+  result: InsertResult,
+): ParticipationRecord {
   return {
     id,
     reference,

@@ -4,7 +4,10 @@ import type { CalendarDependencies } from '../dependencies.ts';
 
 const maxFound = 100;
 
-/** The ids of participations, of those who were embedded in an appointment, with this address in any of its forms; more only once these have been removed. */
+/**
+ * The ids of participations, of those who were embedded in an appointment, with this address in any of its forms; more
+ * only once these have been removed.
+ */
 export async function findEmbeddedParticipations(
   { database }: Pick<CalendarDependencies, 'database'>,
   { crmId, email }: { crmId: string; email: string },

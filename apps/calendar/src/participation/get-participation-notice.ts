@@ -20,7 +20,9 @@ export interface ParticipationNotice {
   language: string | null;
   /** Null for a participant embedded in the creation of the appointment. */
   customerId: string | null;
-  /** What everything but the message is about: later than the requested version if the participation has changed since. */
+  /**
+   * What everything but the message is about: later than the requested version if the participation has changed since.
+   */
   currentVersion: number;
 }
 
@@ -31,13 +33,20 @@ interface Notice extends Omit<ParticipationNotice, 'participation' | 'appointmen
 }
 
 /**
- * Everything a mail about one version of a participation needs; the appointment has no participations, because a mail must not reveal the others.
- * Rejects with `participation.not_found` once it is deleted.
+ * Everything a mail about one version of a participation needs; the appointment has no participations, because a mail
+ * must not reveal the others. Rejects with `participation.not_found` once it is deleted.
  */
-export async function getParticipationNotice({ database, archiveAfterDays }: CalendarDependencies, key: NoticeKey): Promise<ParticipationNotice> {
+export async function getParticipationNotice(
+  { database, archiveAfterDays }: CalendarDependencies,
+  key: NoticeKey,
+): Promise<ParticipationNotice> {
   if (!isUuid(key.participationId)) throw new DomainError('participation.not_found');
   const request = { ...key, archiveAfterDays };
-  const notice = await callFunction<Notice | null>(database.kysely, { name: 'read_participation_notice', request, locks: '' });
+  const notice = await callFunction<Notice | null>(database.kysely, {
+    name: 'read_participation_notice',
+    request,
+    locks: '',
+  });
   if (notice === null) throw new DomainError('participation.not_found');
   const { participation, appointment } = notice;
   return {

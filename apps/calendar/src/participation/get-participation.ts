@@ -11,7 +11,10 @@ export interface ParticipationKey {
 }
 
 /** Rejects with `participation.not_found`, also for an expired reservation, or `provider.not_found`. */
-export async function getParticipation(dependencies: CalendarDependencies, key: ParticipationKey): Promise<ParticipationRecord> {
+export async function getParticipation(
+  dependencies: CalendarDependencies,
+  key: ParticipationKey,
+): Promise<ParticipationRecord> {
   const { crmId, providerReference, participationReference: reference } = key;
   const found = await findParticipation(dependencies.database.kysely, { crmId, providerReference, reference });
   if (found !== undefined && !found.expired) return found;

@@ -35,11 +35,15 @@ const firstSize = 100;
 const partRows = 2_000;
 
 /**
- * A provider's participations by the start of the appointment, then by appointment, in order of creation, in parts of bounded size, each read once the
- * previous one has been consumed: memory and work are bounded by the reader. A part may be empty. Each has its own snapshot. Rejects with
- * `participation.invalid` or `provider.not_found`.
+ * A provider's participations by the start of the appointment, then by appointment, in order of creation, in parts of
+ * bounded size, each read once the previous one has been consumed: memory and work are bounded by the reader. A part
+ * may be empty. Each has its own snapshot. Rejects with `participation.invalid` or `provider.not_found`.
  */
-export async function* listParticipations(dependencies: CalendarDependencies, query: ParticipationsQuery, signal: AbortSignal): AsyncGenerator<ListPart> {
+export async function* listParticipations(
+  dependencies: CalendarDependencies,
+  query: ParticipationsQuery,
+  signal: AbortSignal,
+): AsyncGenerator<ListPart> {
   const db = dependencies.database.kysely;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   // One more than the page may have shows that another one follows.
@@ -49,7 +53,12 @@ export async function* listParticipations(dependencies: CalendarDependencies, qu
     const customer = await readCustomer(dependencies, query, provider);
     if (customer === 'unknown') return { filter: start.filter, part: { participations: [] } };
     const filter = { ...start.filter, ...customer };
-    const part = await readPart(db, { ...filter, ...firstRequest, providerVersion: provider.version, after: start.after });
+    const part = await readPart(db, {
+      ...filter,
+      ...firstRequest,
+      providerVersion: provider.version,
+      after: start.after,
+    });
     return part === 'provider_changed' ? part : { filter, part };
   });
   let part = first;
@@ -59,7 +68,10 @@ export async function* listParticipations(dependencies: CalendarDependencies, qu
     left -= listed.length;
     last = listed.at(-1) ?? last;
     const hasNextPage = part.participations.length > listed.length;
-    yield* splitForMessages(listed.map(({ participation }) => participation), hasNextPage && last !== undefined ? encodePosition(last) : undefined);
+    yield* splitForMessages(
+      listed.map(({ participation }) => participation),
+      hasNextPage && last !== undefined ? encodePosition(last) : undefined,
+    );
     if (hasNextPage || part.rest === undefined) return;
     const next = await readPart(db, { ...filter, size: Math.min(partSize, left + 1), after: part.rest });
     if (next === 'provider_changed') throw new DomainError('provider.not_found');
@@ -96,9 +108,13 @@ interface Position {
   participationId: string;
 }
 
-function readQuery(query: ParticipationsQuery, { id: providerId, timeZone }: ProviderRow): { filter: ParticipationsFilter; after: Position | undefined } {
+function readQuery(
+  query: ParticipationsQuery,
+  { id: providerId, timeZone }: ProviderRow,
+): { filter: ParticipationsFilter; after: Position | undefined } {
   const errors = collectFieldErrors();
-  const read = (text: string | undefined): Date | undefined => (text === undefined ? undefined : parseDateTime(text, timeZone));
+  const read = (text: string | undefined): Date | undefined =>
+    text === undefined ? undefined : parseDateTime(text, timeZone);
   const [from, to, changedSince] = [read(query.from), read(query.to), read(query.changedSince)];
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
   const after = query.cursor === undefined ? undefined : decodePosition(query.cursor);
@@ -137,7 +153,10 @@ async function readPart(db: Kysely<CalendarSchema>, part: PartRequest): Promise<
   const answer = await readFunction<ParticipationRow | NoRow>(db, { name: 'read_participations', request });
   if (answer.length === 0) return 'provider_changed';
   const rows = answer.filter((row) => row.startsAt !== null);
-  return { participations: rows.filter((row) => row.participation !== null), rest: rows.find((row) => row.participation === null) };
+  return {
+    participations: rows.filter((row) => row.participation !== null),
+    rest: rows.find((row) => row.participation === null),
+  };
 }
 
 /** Opaque to the caller. */

@@ -29,14 +29,19 @@ export interface RequestedMove {
   customer?: { providerReference: string; customerReference: string; prepared?: Customer | undefined } | undefined;
 }
 
-/** Every move increments the version, and the state graph is acyclic: its longest path (REQUESTED, BOOKED, DELETED, CANCELED) has three moves. */
+/**
+ * Every move increments the version, and the state graph is acyclic: its longest path (REQUESTED, BOOKED, DELETED,
+ * CANCELED) has three moves.
+ */
 const maxAttempts = 5;
 
 /**
- * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event. A concurrent move is
- * taken into account. The caller reports the commit. Returns the participation as it was found, with the new state; for one that had the state already, as it is. Rejects with `participation.not_found`, `participation.state_unsupported`,
- * `participation.move_not_allowed`, `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing`, or with `customer.not_found` if
- * calendar does not know the customer.
+ * Moves a participation to another state by the table of interface 3.1, in one round trip with the seat and the event.
+ * A concurrent move is taken into account. The caller reports the commit. Returns the participation as it was found,
+ * with the new state; for one that had the state already, as it is. Rejects with `participation.not_found`,
+ * `participation.state_unsupported`, `participation.move_not_allowed`, `participation.capacity_exhausted`,
+ * `appointment.cancelled`, `booking.customer_missing`, or with `customer.not_found` if calendar does not know the
+ * customer.
  */
 export async function moveParticipation(
   db: Kysely<CalendarSchema>,
@@ -49,7 +54,8 @@ export async function moveParticipation(
     if (current === undefined || current.expired) throw new DomainError('participation.not_found');
     const allowed = checkMove(current.state, move.state, current.appointmentState);
     if (allowed === undefined) return current;
-    if (move.state === 'BOOKED' && move.customer === undefined && isAnonymousHold(current)) throw new DomainError('booking.customer_missing');
+    if (move.state === 'BOOKED' && move.customer === undefined && isAnonymousHold(current))
+      throw new DomainError('booking.customer_missing');
     const { outcome, reclaimed = 0, capacity } = await writeMove(db, current, move, allowed.mail && move.sendMails);
     bookings.expired(db, reclaimed);
     switch (outcome) {
@@ -84,7 +90,11 @@ export async function findParticipation(
   db: Kysely<CalendarSchema>,
   request: { crmId: string; reference: string; providerReference?: string },
 ): Promise<MovableParticipation | undefined> {
-  const found = await callFunction<WrittenRecord<MovableParticipation> | null>(db, { name: 'find_participation', request, locks: '' });
+  const found = await callFunction<WrittenRecord<MovableParticipation> | null>(db, {
+    name: 'find_participation',
+    request,
+    locks: '',
+  });
   return found === null ? undefined : parseRecord(found);
 }
 
@@ -95,7 +105,12 @@ interface MoveResult {
   capacity?: number;
 }
 
-function writeMove(db: Kysely<CalendarSchema>, current: MovableParticipation, move: RequestedMove, notify: boolean): Promise<MoveResult> {
+function writeMove(
+  db: Kysely<CalendarSchema>,
+  current: MovableParticipation,
+  move: RequestedMove,
+  notify: boolean,
+): Promise<MoveResult> {
   const request = {
     crmId: current.crmId,
     participationId: current.id,

@@ -8,7 +8,9 @@ const cancelled = 'appointment.cancelled';
 const mail = 'moved, mail';
 const silent = 'moved, no mail';
 
-/** From each state (row) to each (column), in the order RESERVED, REQUESTED, BOOKED, CANCELED, DELETED (interface 3.1). */
+/**
+ * From each state (row) to each (column), in the order RESERVED, REQUESTED, BOOKED, CANCELED, DELETED (interface 3.1).
+ */
 const tables: Record<'ACTIVE' | 'CANCELLED', Record<ParticipationState, string[]>> = {
   ACTIVE: {
     RESERVED: [same, unsupported, mail, silent, refused],

@@ -22,7 +22,11 @@ const moves: Record<ParticipationState, Partial<Record<ParticipationState, Allow
  * The effects of the move; undefined when the participation is already in this state, so that nothing happens. Throws
  * `participation.state_unsupported`, `participation.move_not_allowed` or `appointment.cancelled`.
  */
-export function checkMove(from: ParticipationState, to: ParticipationState, appointment: AppointmentState): AllowedMove | undefined {
+export function checkMove(
+  from: ParticipationState,
+  to: ParticipationState,
+  appointment: AppointmentState,
+): AllowedMove | undefined {
   if (from === to) return undefined;
   if (to === 'RESERVED' || to === 'REQUESTED') {
     throw new DomainError('participation.state_unsupported', {
@@ -46,8 +50,9 @@ export function seatsOfMove(from: ParticipationState, to: ParticipationState): n
 }
 
 /**
- * Whether the participant expects the appointment to take place. If so, the state can be entered only while the appointment is not cancelled,
- * the participant is notified of a cancellation by mail (interface 3.2), and the participation blocks the customer's deletion (interface 4.4).
+ * Whether the participant expects the appointment to take place. If so, the state can be entered only while the
+ * appointment is not cancelled, the participant is notified of a cancellation by mail (interface 3.2), and the
+ * participation blocks the customer's deletion (interface 4.4).
  */
 export function isActive(state: ParticipationState): boolean {
   return takesSeat(state) || state === 'REQUESTED';

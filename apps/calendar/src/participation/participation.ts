@@ -27,7 +27,9 @@ export interface ParticipationRecord {
 }
 
 /** As participation-record.sql writes it. */
-export type WrittenRecord<Row extends ParticipationRecord = ParticipationRecord> = Omit<Row, 'reservedUntil'> & { reservedUntil: string | null };
+export type WrittenRecord<Row extends ParticipationRecord = ParticipationRecord> = Omit<Row, 'reservedUntil'> & {
+  reservedUntil: string | null;
+};
 
 export function parseRecord<Written extends WrittenRecord>({ reservedUntil, ...fields }: Written) {
   return { ...fields, reservedUntil: reservedUntil === null ? null : new Date(reservedUntil) };
@@ -54,7 +56,9 @@ export function selectParticipations(db: Kysely<CalendarSchema>) {
       join.onRef('customer.crmId', '=', 'participation.crmId').onRef('customer.id', '=', 'participation.customerId'),
     )
     .innerJoin('appointment', (join) =>
-      join.onRef('appointment.crmId', '=', 'participation.crmId').onRef('appointment.id', '=', 'participation.appointmentId'),
+      join
+        .onRef('appointment.crmId', '=', 'participation.crmId')
+        .onRef('appointment.id', '=', 'participation.appointmentId'),
     )
     .select([
       'participation.id',
@@ -77,7 +81,10 @@ function isNotOver(crmId: string): RawBuilder<boolean> {
 }
 
 /** Rejects with `participation.not_found`, also for an expired reservation. */
-export function requireParticipation(db: Kysely<CalendarSchema>, { crmId, id }: { crmId: string; id: string }): Promise<ParticipationRecord> {
+export function requireParticipation(
+  db: Kysely<CalendarSchema>,
+  { crmId, id }: { crmId: string; id: string },
+): Promise<ParticipationRecord> {
   return selectParticipations(db)
     .where('participation.crmId', '=', crmId)
     .where('participation.id', '=', id)
@@ -93,13 +100,21 @@ export async function listParticipationsOfAppointments(
 ): Promise<Map<string, ParticipationRecord[]>> {
   const byAppointment = new Map<string, ParticipationRecord[]>(appointmentIds.map((id) => [id, []]));
   if (appointmentIds.length === 0) return byAppointment;
-  for (const { appointmentId, ...record } of await selectParticipationsOfAppointments(db, crmId, appointmentIds).execute()) {
+  for (const { appointmentId, ...record } of await selectParticipationsOfAppointments(
+    db,
+    crmId,
+    appointmentIds,
+  ).execute()) {
     byAppointment.get(appointmentId)!.push(record);
   }
   return byAppointment;
 }
 
-export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, crmId: string, appointmentIds: string[]) {
+export function selectParticipationsOfAppointments(
+  db: Kysely<CalendarSchema>,
+  crmId: string,
+  appointmentIds: string[],
+) {
   return selectParticipations(db)
     .select('participation.appointmentId')
     .where('participation.crmId', '=', crmId)
@@ -108,7 +123,13 @@ export function selectParticipationsOfAppointments(db: Kysely<CalendarSchema>, c
     .orderBy('participation.id');
 }
 
-/** A caller that forgot to set a capacity learns that there never was a seat. Undefined: the answer came from the previous version of the function. */
+/**
+ * A caller that forgot to set a capacity learns that there never was a seat. Undefined: the answer came from the
+ * previous version of the function.
+ */
 export function capacityExhausted(capacity: number | undefined): DomainError {
-  return new DomainError('participation.capacity_exhausted', capacity === 0 ? { text: 'The appointment has a capacity of 0: it has no seats.' } : {});
+  return new DomainError(
+    'participation.capacity_exhausted',
+    capacity === 0 ? { text: 'The appointment has a capacity of 0: it has no seats.' } : {},
+  );
 }

@@ -4,8 +4,15 @@ import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
-/** Removes the expired reservations with these references, so that the references are free again before the sweeper runs. */
-export async function reclaimReservations({ database, bookings }: CalendarDependencies, crmId: string, references: string[]): Promise<void> {
+/**
+ * Removes the expired reservations with these references, so that the references are free again before the sweeper
+ * runs.
+ */
+export async function reclaimReservations(
+  { database, bookings }: CalendarDependencies,
+  crmId: string,
+  references: string[],
+): Promise<void> {
   await database.transaction(async (tx) => {
     const appointments = await tx
       .selectFrom('appointment')
@@ -27,9 +34,18 @@ export async function reclaimReservations({ database, bookings }: CalendarDepend
   });
 }
 
-/** Returns how many reservations of the appointment had expired. The caller holds the lock on it, and reads it afterwards: it may have ended with them, and be gone. */
-export async function reclaimOf(tx: Transaction<CalendarSchema>, crmId: string, appointmentId: string): Promise<number> {
+/**
+ * Returns how many reservations of the appointment had expired. The caller holds the lock on it, and reads it
+ * afterwards: it may have ended with them, and be gone.
+ */
+export async function reclaimOf(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  appointmentId: string,
+): Promise<number> {
   const request = JSON.stringify({ crmId, appointmentId, origin: originJson() });
-  const { rows } = await sql<{ result: { reclaimed: number } }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);
+  const { rows } = await sql<{
+    result: { reclaimed: number };
+  }>`SELECT reclaim_reservations(${request}) AS result`.execute(tx);
   return rows[0]!.result.reclaimed;
 }

@@ -15,8 +15,9 @@ export interface RetentionOptions extends Pick<CalendarDependencies, 'database' 
 }
 
 /**
- * Anonymises the participations of appointments that ended the given number of days ago, or as many as their CRM says if those are fewer, every hour.
- * 0: only those of CRMs that have a period of their own. Safe with many replicas. Identity is asked each time: a longer period, or none, applies at once.
+ * Anonymises the participations of appointments that ended the given number of days ago, or as many as their CRM says
+ * if those are fewer, every hour. 0: only those of CRMs that have a period of their own. Safe with many replicas.
+ * Identity is asked each time: a longer period, or none, applies at once.
  */
 export function startRetention({ database, identity, anonymiseAfterDays, logger }: RetentionOptions): AsyncDisposable {
   const run = async (limit: number): Promise<number> => {
@@ -35,19 +36,31 @@ export interface Retention {
   anonymiseAfterDays: number;
 }
 
-/** The appointments are locked first, as for a booking. Those with more participations than the batch has room for are continued in the next one. */
+/**
+ * The appointments are locked first, as for a booking. Those with more participations than the batch has room for are
+ * continued in the next one.
+ */
 function anonymiseBatch(database: Database<CalendarSchema>, retention: Retention, limit: number): Promise<number> {
   return database.transaction(async (tx) => {
     const { rows: due } = await selectDueAppointments(retention, limit).execute(tx);
     let anonymised = 0;
     for (const [crmId, rows] of Map.groupBy(due, (appointment) => appointment.crmId)) {
-      if (anonymised < limit) anonymised += await anonymiseAppointments(tx, crmId, rows.map(({ id }) => id), limit - anonymised);
+      if (anonymised < limit)
+        anonymised += await anonymiseAppointments(
+          tx,
+          crmId,
+          rows.map(({ id }) => id),
+          limit - anonymised,
+        );
     }
     return Math.max(due.length, anonymised);
   });
 }
 
-/** Locks them. Those that another replica has locked are skipped. Hours, because the length of a day depends on the session's time zone. */
+/**
+ * Locks them. Those that another replica has locked are skipped. Hours, because the length of a day depends on the
+ * session's time zone.
+ */
 export function selectDueAppointments({ periods, anonymiseAfterDays }: Retention, limit: number) {
   return sql<{ crmId: string; id: string }>`
     SELECT due.crm_id, due.id
@@ -63,7 +76,12 @@ export function selectDueAppointments({ periods, anonymiseAfterDays }: Retention
 }
 
 /** Returns how many participations it anonymised. */
-async function anonymiseAppointments(tx: Transaction<CalendarSchema>, crmId: string, ids: string[], limit: number): Promise<number> {
+async function anonymiseAppointments(
+  tx: Transaction<CalendarSchema>,
+  crmId: string,
+  ids: string[],
+  limit: number,
+): Promise<number> {
   const participations = await tx
     .selectFrom('participation')
     .select('id')
@@ -85,8 +103,8 @@ const leadsToPerson: RawBuilder<boolean> = sql<boolean>`
      SELECT FROM participation_message AS message WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id))`;
 
 /**
- * Those in which nobody is left. An appointment's digest covers its embedded participants too; once it is cleared, a retry of the creation is rejected
- * because the reference is taken.
+ * Those in which nobody is left. An appointment's digest covers its embedded participants too; once it is cleared, a
+ * retry of the creation is rejected because the reference is taken.
  */
 async function markAnonymised(tx: Transaction<CalendarSchema>, crmId: string, ids: string[]): Promise<void> {
   await tx

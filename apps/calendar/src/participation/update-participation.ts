@@ -12,11 +12,18 @@ export interface ParticipationUpdate extends RequestedMove {
 }
 
 /** Update participation (interface 4.3). Rejects like {@link moveParticipation}, and with `provider.not_found`. */
-export async function updateParticipation(dependencies: CalendarDependencies, request: ParticipationUpdate): Promise<ParticipationRecord> {
+export async function updateParticipation(
+  dependencies: CalendarDependencies,
+  request: ParticipationUpdate,
+): Promise<ParticipationRecord> {
   const { crmId } = request;
   const participation = await runOnce(dependencies.database, crmId, {
     work: async (db): Promise<ParticipationRecord | undefined> => {
-      const present = await findParticipation(db, { crmId, reference: request.participationReference, providerReference: request.providerReference });
+      const present = await findParticipation(db, {
+        crmId,
+        reference: request.participationReference,
+        providerReference: request.providerReference,
+      });
       return present && moveParticipation(db, dependencies.bookings, present, request);
     },
     keep: (moved) => moved && { resourceIds: [moved.id], created: false },

@@ -10,8 +10,13 @@ export interface ProviderReference {
   providerReference: string;
 }
 
-/** The provider with this reference; one that calendar does not know yet is fetched. Rejects with `provider.not_found`. */
-export async function requireProvider(dependencies: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
+/**
+ * The provider with this reference; one that calendar does not know yet is fetched. Rejects with `provider.not_found`.
+ */
+export async function requireProvider(
+  dependencies: CalendarDependencies,
+  key: ProviderReference,
+): Promise<ProviderRow> {
   const known = await dependencies.database.kysely
     .selectFrom('provider')
     .selectAll()
@@ -21,17 +26,31 @@ export async function requireProvider(dependencies: CalendarDependencies, key: P
   return known ?? fetchProvider(dependencies, key);
 }
 
-/** Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at any moment. */
-export async function fetchProvider({ database, identity }: CalendarDependencies, key: ProviderReference): Promise<ProviderRow> {
-  const { provider } = await identity.getProvider({ crmId: key.crmId, key: { $case: 'reference', value: key.providerReference } });
+/**
+ * Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at
+ * any moment.
+ */
+export async function fetchProvider(
+  { database, identity }: CalendarDependencies,
+  key: ProviderReference,
+): Promise<ProviderRow> {
+  const { provider } = await identity.getProvider({
+    crmId: key.crmId,
+    key: { $case: 'reference', value: key.providerReference },
+  });
   return storeProvider(database.kysely, key.crmId, provider!);
 }
 
 /**
- * A newer copy replaces an older one, never the reverse. Two statements: an upsert handles conflicts on one unique index only, and when a
- * request and an event store the same provider concurrently, either index may report the conflict.
+ * A newer copy replaces an older one, never the reverse. Two statements: an upsert handles conflicts on one unique
+ * index only, and when a request and an event store the same provider concurrently, either index may report the
+ * conflict.
  */
-export async function storeProvider(db: Kysely<CalendarSchema>, crmId: string, provider: Provider): Promise<ProviderRow> {
+export async function storeProvider(
+  db: Kysely<CalendarSchema>,
+  crmId: string,
+  provider: Provider,
+): Promise<ProviderRow> {
   const { id, reference, timeZone, version } = provider;
   const row = { crmId, id, reference, timeZone, version };
   await db

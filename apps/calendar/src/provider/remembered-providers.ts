@@ -18,9 +18,9 @@ export function createRememberedProviders(): RememberedProviders {
 }
 
 /**
- * Does the work with the provider as this process remembers it, which saves a round trip. The work compares the version with that of the row, in the
- * statement that relies on it. If the row has changed, and before a request is rejected as invalid, the work is done again with the row as it is now.
- * Rejects with `provider.not_found`.
+ * Does the work with the provider as this process remembers it, which saves a round trip. The work compares the version
+ * with that of the row, in the statement that relies on it. If the row has changed, and before a request is rejected as
+ * invalid, the work is done again with the row as it is now. Rejects with `provider.not_found`.
  */
 export async function withRememberedProvider<Result>(
   dependencies: CalendarDependencies,
@@ -40,8 +40,8 @@ export async function withRememberedProvider<Result>(
 }
 
 /**
- * The same for work that only reads, again if the provider changes at that moment. Rejects with `provider.not_found`, or with `service.unavailable` if it
- * does not stop changing.
+ * The same for work that only reads, again if the provider changes at that moment. Rejects with `provider.not_found`,
+ * or with `service.unavailable` if it does not stop changing.
  */
 export async function readWithRememberedProvider<Result>(
   dependencies: CalendarDependencies,

@@ -13,8 +13,14 @@ export interface References {
   appointments: { id: string; reference: string; start: Date }[];
 }
 
-/** The references of the participations and appointments with these ids, without those that do not exist or lead to nobody any more. */
-export async function listReferences({ database: { kysely } }: CalendarDependencies, { crmId, participationIds, appointmentIds }: ReferencesQuery): Promise<References> {
+/**
+ * The references of the participations and appointments with these ids, without those that do not exist or lead to
+ * nobody any more.
+ */
+export async function listReferences(
+  { database: { kysely } }: CalendarDependencies,
+  { crmId, participationIds, appointmentIds }: ReferencesQuery,
+): Promise<References> {
   const [participations, appointments] = await Promise.all([
     kysely
       .selectFrom('participation')

@@ -18,10 +18,14 @@ export async function getSandboxClock(dependencies: CalendarDependencies, crmId:
 }
 
 /**
- * Sets the clock of a sandbox, which goes on from there; without `now` to the real time. Reservations that are over by the new time are removed at once,
- * as the sweeper would. Rejects with `sandbox.invalid` for a time more than 10 years from the real one, or with `sandbox.not_found`.
+ * Sets the clock of a sandbox, which goes on from there; without `now` to the real time. Reservations that are over by
+ * the new time are removed at once, as the sweeper would. Rejects with `sandbox.invalid` for a time more than 10 years
+ * from the real one, or with `sandbox.not_found`.
  */
-export async function setSandboxClock(dependencies: CalendarDependencies, { crmId, now }: { crmId: string; now?: Date | undefined }): Promise<SandboxClock> {
+export async function setSandboxClock(
+  dependencies: CalendarDependencies,
+  { crmId, now }: { crmId: string; now?: Date | undefined },
+): Promise<SandboxClock> {
   await requireSandbox(dependencies, crmId);
   const { kysely } = dependencies.database;
   if (now === undefined) await kysely.deleteFrom('sandboxClock').where('crmId', '=', crmId).execute();
@@ -44,11 +48,15 @@ async function storeClock(db: Kysely<CalendarSchema>, crmId: string, now: Date):
      WHERE wanted BETWEEN real - make_interval(years => ${maxYears}) AND real + make_interval(years => ${maxYears})
     ON CONFLICT (crm_id) DO UPDATE SET ahead_ms = excluded.ahead_ms`.execute(db);
   if (numAffectedRows > 0n) return;
-  throw new DomainError('sandbox.invalid', { errors: [{ pointer: '/now', detail: `must be at most ${maxYears} years from the real time` }] });
+  throw new DomainError('sandbox.invalid', {
+    errors: [{ pointer: '/now', detail: `must be at most ${maxYears} years from the real time` }],
+  });
 }
 
 async function readClock(db: Kysely<CalendarSchema>, crmId: string): Promise<SandboxClock> {
   const { rows } = await sql<SandboxClock>`
-    SELECT scheduling_now(${crmId}) AS now, coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = ${crmId}), 0) AS ahead_ms`.execute(db);
+    SELECT scheduling_now(${crmId}) AS now, coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = ${crmId}), 0) AS ahead_ms`.execute(
+    db,
+  );
   return rows[0]!;
 }

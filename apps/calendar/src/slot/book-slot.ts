@@ -39,28 +39,35 @@ export interface CreatedBooking {
   created: boolean;
 }
 
-/** Others may change the timeslots at the same time; and one retry each to read the provider, to prepare the customer, and to remove an expired reservation. */
+/**
+ * Others may change the timeslots at the same time; and one retry each to read the provider, to prepare the customer,
+ * and to remove an expired reservation.
+ */
 const maxAttempts = 8;
 
 /**
- * Books a slot (interface 10.2): appointment, participation, seat and event in one round trip, and no network call if calendar knows the provider and the
- * customer. A customer whom nobody knows is prepared once the place was found free, and exists if the booking is made. If the reference exists for the same place and customer, its booking is returned as it is now.
- * Rejects with `slot.unavailable` and a reason, `booking.invalid`, `provider.not_found`, `timeslot.not_found`, `appointment.not_found`, `customer.not_found`,
- * `participation.reference_taken` or `slot.busy`.
+ * Books a slot (interface 10.2): appointment, participation, seat and event in one round trip, and no network call if
+ * calendar knows the provider and the customer. A customer whom nobody knows is prepared once the place was found free,
+ * and exists if the booking is made. If the reference exists for the same place and customer, its booking is returned
+ * as it is now. Rejects with `slot.unavailable` and a reason, `booking.invalid`, `provider.not_found`,
+ * `timeslot.not_found`, `appointment.not_found`, `customer.not_found`, `participation.reference_taken` or `slot.busy`.
  */
 export async function bookSlot(dependencies: CalendarDependencies, request: NewBooking): Promise<CreatedBooking> {
   checkRequest(request);
   const id = randomUUIDv7();
   await using preparation = new Preparation(dependencies, request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const answer = await withRememberedProvider(dependencies, request, (provider) => tryToBook(dependencies, { provider, id, request, prepared: preparation.customer }));
+    const answer = await withRememberedProvider(dependencies, request, (provider) =>
+      tryToBook(dependencies, { provider, id, request, prepared: preparation.customer }),
+    );
     switch (answer) {
       case 'customer_unknown':
         await preparation.provide(request.customer!);
         break;
       case 'owner_unknown':
         // A customer who does not exist yet is not the owner of a participation that exists.
-        if ((await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw new DomainError('participation.reference_taken');
+        if ((await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined)
+          throw new DomainError('participation.reference_taken');
         break;
       case 'reference_expired':
         await reclaimReservations(dependencies, request.crmId, [request.reference]);
@@ -79,13 +86,24 @@ export async function bookSlot(dependencies: CalendarDependencies, request: NewB
 function checkRequest({ place, state, customer }: NewBooking): void {
   const errors = collectFieldErrors();
   if (!isActive(state)) errors.add('/state', 'must be RESERVED, REQUESTED or BOOKED');
-  if (state !== 'RESERVED' && customer === undefined) errors.add('/customerReference', 'is required unless the state is RESERVED');
-  if ('timeslotReference' in place && place.productReference === undefined) errors.add('/productReference', 'is required');
+  if (state !== 'RESERVED' && customer === undefined)
+    errors.add('/customerReference', 'is required unless the state is RESERVED');
+  if ('timeslotReference' in place && place.productReference === undefined)
+    errors.add('/productReference', 'is required');
   errors.throwIfAny('booking.invalid');
 }
 
-/** Why an attempt failed in a way that a retry can fix; `owner_unknown`: the participation exists, and calendar does not know whom the reference means. */
-type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'reference_expired' | 'reference_unsettled' | 'stale';
+/**
+ * Why an attempt failed in a way that a retry can fix; `owner_unknown`: the participation exists, and calendar does not
+ * know whom the reference means.
+ */
+type Obstacle =
+  | ProviderChanged
+  | 'customer_unknown'
+  | 'owner_unknown'
+  | 'reference_expired'
+  | 'reference_unsettled'
+  | 'stale';
 
 interface Attempt {
   provider: ProviderRow;
@@ -96,14 +114,20 @@ interface Attempt {
   prepared?: Customer | undefined;
 }
 
-async function tryToBook({ database, bookings }: CalendarDependencies, attempt: Attempt): Promise<CreatedBooking | Obstacle> {
+async function tryToBook(
+  { database, bookings }: CalendarDependencies,
+  attempt: Attempt,
+): Promise<CreatedBooking | Obstacle> {
   const { id, request } = attempt;
   const { crmId } = request;
   try {
     return await callOnce(database, crmId, {
       call: bookingCall(attempt),
       work: (db, answer: BookingResult) => completeBooking(db, bookings, { id, request, answer }),
-      keep: (answer) => (typeof answer === 'string' ? undefined : { resourceIds: [answer.booking.participation.id], created: answer.created }),
+      keep: (answer) =>
+        typeof answer === 'string'
+          ? undefined
+          : { resourceIds: [answer.booking.participation.id], created: answer.created },
       replay: async (db, { resourceIds, created }) => {
         const booking = await readBooking(db, request, resourceIds[0]!);
         if (booking === undefined) throw new DomainError('participation.not_found');
@@ -126,7 +150,10 @@ async function completeBooking(
   switch (answer.outcome) {
     case 'created':
       bookings.moved(db, request.crmId, undefined, request.state);
-      return { booking: { participation: createdRecord(id, request, answer), slot: slotOf(request.place, answer.slot) }, created: true };
+      return {
+        booking: { participation: createdRecord(id, request, answer), slot: slotOf(request.place, answer.slot) },
+        created: true,
+      };
     case 'exists': {
       const booking = await readBooking(db, request, answer.participationId);
       return booking === undefined ? 'reference_unsettled' : { booking, created: false };
@@ -150,11 +177,26 @@ async function completeBooking(
 
 /** See book-slot.sql. */
 type BookingResult = { reclaimed?: number } & (
-  | { outcome: 'created'; slot: SlotRecord; name: string | null; email: string | null; mobile: string | null; reservedUntil: string | null }
+  | {
+      outcome: 'created';
+      slot: SlotRecord;
+      name: string | null;
+      email: string | null;
+      mobile: string | null;
+      reservedUntil: string | null;
+    }
   | { outcome: 'exists'; participationId: string }
   | { outcome: 'unavailable'; reason: SlotReason }
   | { outcome: 'customer_unknown'; participationId?: string }
-  | { outcome: 'provider_changed' | 'timeslot_unknown' | 'appointment_unknown' | 'reference_taken' | 'reference_expired' | 'stale' }
+  | {
+      outcome:
+        | 'provider_changed'
+        | 'timeslot_unknown'
+        | 'appointment_unknown'
+        | 'reference_taken'
+        | 'reference_expired'
+        | 'stale';
+    }
 );
 
 /** See book-slot.sql. */
@@ -179,7 +221,11 @@ export function bookingCall({ provider, id, request, prepared }: Attempt): Funct
   return { name: 'book_slot', request: booking, locks: lockOf(place) };
 }
 
-function createdRecord(id: string, { reference, state, message, customer }: NewBooking, result: BookingResult & { outcome: 'created' }): ParticipationRecord {
+function createdRecord(
+  id: string,
+  { reference, state, message, customer }: NewBooking,
+  result: BookingResult & { outcome: 'created' },
+): ParticipationRecord {
   return {
     id,
     reference,

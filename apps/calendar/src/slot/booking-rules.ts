@@ -19,8 +19,14 @@ const defaultRules: BookingRules = {
   offers: [],
 };
 
-/** The rules of a provider, those that were not set by their defaults (interface 10.4). Rejects with `provider.not_found`. */
-export async function getBookingRules(dependencies: CalendarDependencies, key: ProviderReference): Promise<BookingRules> {
+/**
+ * The rules of a provider, those that were not set by their defaults (interface 10.4). Rejects with
+ * `provider.not_found`.
+ */
+export async function getBookingRules(
+  dependencies: CalendarDependencies,
+  key: ProviderReference,
+): Promise<BookingRules> {
   const { id } = await requireProvider(dependencies, key);
   return (await findRules(dependencies.database.kysely, key.crmId, id)) ?? defaultRules;
 }
@@ -28,19 +34,38 @@ export async function getBookingRules(dependencies: CalendarDependencies, key: P
 export type BookingRulesUpdate = ProviderReference & Partial<BookingRules>;
 
 /** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found`. */
-export async function updateBookingRules(dependencies: CalendarDependencies, { crmId, providerReference, ...given }: BookingRulesUpdate): Promise<BookingRules> {
+export async function updateBookingRules(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference, ...given }: BookingRulesUpdate,
+): Promise<BookingRules> {
   const { id: providerId } = await requireProvider(dependencies, { crmId, providerReference });
   const first: BookingRules = { ...defaultRules, ...withoutAbsent(given) };
-  return dependencies.database.kysely
-    .insertInto('bookingRules')
-    .values({ ...first, crmId, providerId, offers: JSON.stringify(first.offers) })
-    // At least one column.
-    .onConflict((conflict) => conflict.columns(['crmId', 'providerId']).doUpdateSet({ ...given, crmId, offers: given.offers && JSON.stringify(given.offers) }))
-    .returning(columns)
-    .executeTakeFirstOrThrow();
+  return (
+    dependencies.database.kysely
+      .insertInto('bookingRules')
+      .values({ ...first, crmId, providerId, offers: JSON.stringify(first.offers) })
+      // At least one column.
+      .onConflict((conflict) =>
+        conflict
+          .columns(['crmId', 'providerId'])
+          .doUpdateSet({ ...given, crmId, offers: given.offers && JSON.stringify(given.offers) }),
+      )
+      .returning(columns)
+      .executeTakeFirstOrThrow()
+  );
 }
 
-const columns = ['minimumNotice', 'horizon', 'changeNotice', 'confirmation', 'page', 'reminders', 'notifyProvider', 'maxPerPerson', 'offers'] as const;
+const columns = [
+  'minimumNotice',
+  'horizon',
+  'changeNotice',
+  'confirmation',
+  'page',
+  'reminders',
+  'notifyProvider',
+  'maxPerPerson',
+  'offers',
+] as const;
 
 function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {
   return db

@@ -8,7 +8,11 @@ import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
 import { collectFieldErrors } from '../field-errors.ts';
-import { findParticipation, type MovableParticipation, moveParticipation } from '../participation/move-participation.ts';
+import {
+  findParticipation,
+  type MovableParticipation,
+  moveParticipation,
+} from '../participation/move-participation.ts';
 import { takesSeat } from '../participation/moves.ts';
 import { type ProviderRow, requireProvider } from '../provider/provider-copy.ts';
 import type { ProviderChanged } from '../provider/remembered-providers.ts';
@@ -32,13 +36,15 @@ export interface BookingChange {
 const maxAttempts = 8;
 
 /**
- * Moves a booking to another slot, or confirms a hold and says whose it is (interface 10.3). Where it is already, nothing changes. A rejected change changes
- * nothing. Rejects with `booking.invalid`, `slot.unavailable` and a reason, `participation.move_not_allowed`, `booking.customer_missing`,
- * `appointment.cancelled`, `provider.not_found`, `participation.not_found`, `timeslot.not_found`, `appointment.not_found`, `customer.not_found` or `slot.busy`.
+ * Moves a booking to another slot, or confirms a hold and says whose it is (interface 10.3). Where it is already,
+ * nothing changes. A rejected change changes nothing. Rejects with `booking.invalid`, `slot.unavailable` and a reason,
+ * `participation.move_not_allowed`, `booking.customer_missing`, `appointment.cancelled`, `provider.not_found`,
+ * `participation.not_found`, `timeslot.not_found`, `appointment.not_found`, `customer.not_found` or `slot.busy`.
  */
 export async function changeBooking(dependencies: CalendarDependencies, request: BookingChange): Promise<Booking> {
   const errors = collectFieldErrors();
-  if (request.place !== undefined && request.customer !== undefined) errors.add('/customerReference', 'cannot be given together with a slot');
+  if (request.place !== undefined && request.customer !== undefined)
+    errors.add('/customerReference', 'cannot be given together with a slot');
   errors.throwIfAny('booking.invalid');
   await using preparation = new Preparation(dependencies, request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
@@ -46,26 +52,47 @@ export async function changeBooking(dependencies: CalendarDependencies, request:
     if (typeof changed !== 'string') return changed;
     if (changed === 'customer_unknown') await preparation.provide(request.customer!);
     // A customer who does not exist yet is not the one of the booking.
-    if (changed === 'owner_unknown' && (await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined) throw notSameCustomer();
+    if (
+      changed === 'owner_unknown' &&
+      (await fetchIfKnown(dependencies, request, request.customer!.customerReference)) === undefined
+    )
+      throw notSameCustomer();
   }
   throw new DomainError('slot.busy');
 }
 
-/** Why an attempt failed in a way that a retry can fix; `owner_unknown`: the booking has a customer, and calendar does not know whom the reference means. */
+/**
+ * Why an attempt failed in a way that a retry can fix; `owner_unknown`: the booking has a customer, and calendar does
+ * not know whom the reference means.
+ */
 type Obstacle = ProviderChanged | 'customer_unknown' | 'owner_unknown' | 'stale';
 
 /** Calls no other service: with an `Idempotency-Key`, this is a transaction. */
-async function tryToChange(dependencies: CalendarDependencies, request: BookingChange, prepared: Customer | undefined): Promise<Booking | Obstacle> {
+async function tryToChange(
+  dependencies: CalendarDependencies,
+  request: BookingChange,
+  prepared: Customer | undefined,
+): Promise<Booking | Obstacle> {
   const { crmId, place } = request;
   const provider = await requireProvider(dependencies, request);
   const changed = await runOnce(dependencies.database, crmId, {
     work: async (db) => {
-      const present = await findParticipation(db, { crmId, providerReference: request.providerReference, reference: request.participationReference });
+      const present = await findParticipation(db, {
+        crmId,
+        providerReference: request.providerReference,
+        reference: request.participationReference,
+      });
       if (present === undefined || present.expired) return undefined;
-      const obstacle = place === undefined ? await confirmHold(dependencies, db, { provider, present, request, prepared }) : await moveBooking(dependencies, db, { provider, present, place, request });
+      const obstacle =
+        place === undefined
+          ? await confirmHold(dependencies, db, { provider, present, request, prepared })
+          : await moveBooking(dependencies, db, { provider, present, place, request });
       return obstacle ?? readBooking(db, request, present.id);
     },
-    keep: (answer) => (answer === undefined || typeof answer === 'string' ? undefined : { resourceIds: [answer.participation.id], created: false }),
+    keep: (answer) =>
+      answer === undefined || typeof answer === 'string'
+        ? undefined
+        : { resourceIds: [answer.participation.id], created: false },
     replay: (db, { resourceIds }) => readBooking(db, request, resourceIds[0]!),
   });
   if (changed === undefined) throw new DomainError('participation.not_found');
@@ -80,7 +107,11 @@ interface Confirmation {
   prepared: Customer | undefined;
 }
 
-async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<CalendarSchema>, { provider, present, request, prepared }: Confirmation): Promise<Obstacle | undefined> {
+async function confirmHold(
+  { bookings }: CalendarDependencies,
+  db: Kysely<CalendarSchema>,
+  { provider, present, request, prepared }: Confirmation,
+): Promise<Obstacle | undefined> {
   const { crmId, customer, message, sendMails } = request;
   const { state, customerId } = present;
   if (state !== 'RESERVED' && state !== 'BOOKED') throw notAllowed(`A participation that is ${state} is not a hold.`);
@@ -90,9 +121,18 @@ async function confirmHold({ bookings }: CalendarDependencies, db: Kysely<Calend
     if (named === undefined) return 'owner_unknown';
     if (named !== customerId) throw notSameCustomer();
   }
-  const owner = isNew && customer !== undefined ? { providerReference: request.providerReference, customerReference: customer.customerReference, prepared } : undefined;
+  const owner =
+    isNew && customer !== undefined
+      ? { providerReference: request.providerReference, customerReference: customer.customerReference, prepared }
+      : undefined;
   try {
-    const confirmed = await moveParticipation(db, bookings, present, { state: 'BOOKED', message, sendMails, ignoreCapacity: false, customer: owner });
+    const confirmed = await moveParticipation(db, bookings, present, {
+      state: 'BOOKED',
+      message,
+      sendMails,
+      ignoreCapacity: false,
+      customer: owner,
+    });
     // Somebody else has confirmed it in the meantime, for a customer whom the next attempt compares.
     return owner !== undefined && confirmed.customerId !== null ? 'stale' : undefined;
   } catch (error) {
@@ -108,9 +148,14 @@ interface Relocation {
   request: BookingChange;
 }
 
-async function moveBooking({ bookings }: CalendarDependencies, db: Kysely<CalendarSchema>, relocation: Relocation): Promise<Obstacle | undefined> {
+async function moveBooking(
+  { bookings }: CalendarDependencies,
+  db: Kysely<CalendarSchema>,
+  relocation: Relocation,
+): Promise<Obstacle | undefined> {
   const { state } = relocation.present;
-  if (state !== 'BOOKED' && state !== 'REQUESTED') throw notAllowed(`A participation that is ${state} cannot move to another slot.`);
+  if (state !== 'BOOKED' && state !== 'REQUESTED')
+    throw notAllowed(`A participation that is ${state} cannot move to another slot.`);
   const { outcome, reclaimed = 0, reason } = await callFunction<MoveResult>(db, moveCall(relocation));
   bookings.expired(db, reclaimed);
   switch (outcome) {
@@ -133,7 +178,14 @@ async function moveBooking({ bookings }: CalendarDependencies, db: Kysely<Calend
 
 /** See move-booking.sql. */
 interface MoveResult {
-  outcome: 'moved' | 'unchanged' | 'provider_changed' | 'stale' | 'timeslot_unknown' | 'appointment_unknown' | 'unavailable';
+  outcome:
+    | 'moved'
+    | 'unchanged'
+    | 'provider_changed'
+    | 'stale'
+    | 'timeslot_unknown'
+    | 'appointment_unknown'
+    | 'unavailable';
   reclaimed?: number;
   reason?: SlotReason;
 }

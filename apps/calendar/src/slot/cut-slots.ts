@@ -59,17 +59,25 @@ export const noTimeslot = '~';
 export const noAppointment = '';
 
 /**
- * The slots of a calendar after a position, in order: free places, which are steps of the raster of a timeslot that nothing overlaps, and open
- * appointments, which no other appointment closes. An open appointment that is exactly a step is named with each timeslot that it is a step of. Each slot is made when
- * it is asked for; the work before the first one does not depend on how many there are, only on how many timeslots, appointments and occupied periods.
+ * The slots of a calendar after a position, in order: free places, which are steps of the raster of a timeslot that
+ * nothing overlaps, and open appointments, which no other appointment closes. An open appointment that is exactly a
+ * step is named with each timeslot that it is a step of. Each slot is made when it is asked for; the work before the
+ * first one does not depend on how many there are, only on how many timeslots, appointments and occupied periods.
  *
- * @param minutes how long a free place is; undefined: one raster of its timeslot. Timeslots whose raster does not divide it have none
+ * @param minutes how long a free place is; undefined: one raster of its timeslot. Timeslots whose raster does not
+ *   divide it have none
  */
-export function* cutSlots(calendar: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
+export function* cutSlots(
+  calendar: Calendar,
+  minutes: number | undefined,
+  after: SlotPosition,
+): Generator<CutSlot, undefined> {
   const sources = [freePlaces(calendar, minutes), openAppointments(calendar, minutes, after)];
   const ahead = sources.map((source) => ({ source, next: source.next() }));
   for (;;) {
-    const [first] = ahead.filter(({ next }) => !next.done).toSorted((a, b) => comparePositions(a.next.value!.position, b.next.value!.position));
+    const [first] = ahead
+      .filter(({ next }) => !next.done)
+      .toSorted((a, b) => comparePositions(a.next.value!.position, b.next.value!.position));
     if (first === undefined) return undefined;
     if (comparePositions(first.next.value!.position, after) > 0) yield first.next.value!;
     first.next = first.source.next();
@@ -77,7 +85,11 @@ export function* cutSlots(calendar: Calendar, minutes: number | undefined, after
 }
 
 export function comparePositions(a: SlotPosition, b: SlotPosition): number {
-  return a.startsAt - b.startsAt || compareTexts(a.timeslotId, b.timeslotId) || compareTexts(a.appointmentId, b.appointmentId);
+  return (
+    a.startsAt - b.startsAt ||
+    compareTexts(a.timeslotId, b.timeslotId) ||
+    compareTexts(a.appointmentId, b.appointmentId)
+  );
 }
 
 function compareTexts(a: string, b: string): number {
@@ -103,7 +115,10 @@ interface Steps {
   startsAt: number;
 }
 
-function* freePlaces({ timeslots, from, to, occupied }: Calendar, minutes: number | undefined): Generator<CutSlot, undefined> {
+function* freePlaces(
+  { timeslots, from, to, occupied }: Calendar,
+  minutes: number | undefined,
+): Generator<CutSlot, undefined> {
   const bookable = timeslots.flatMap((timeslot) => {
     const lengthMs = lengthOf(timeslot, minutes);
     return lengthMs === undefined ? [] : [{ timeslot, lengthMs }];
@@ -111,7 +126,10 @@ function* freePlaces({ timeslots, from, to, occupied }: Calendar, minutes: numbe
   const first = Map.groupBy(bookable, ({ timeslot }) => timeslot.resourceReference)
     .entries()
     .flatMap(([resource, ofResource]) => {
-      const shortestMs = ofResource.reduce((shortest, { lengthMs }) => Math.min(shortest, lengthMs), Number.POSITIVE_INFINITY);
+      const shortestMs = ofResource.reduce(
+        (shortest, { lengthMs }) => Math.min(shortest, lengthMs),
+        Number.POSITIVE_INFINITY,
+      );
       const periods = closeGaps(occupied.get(resource) ?? [], shortestMs);
       return ofResource.map(({ timeslot, lengthMs }): Steps => {
         const startsAt = stepFrom(timeslot, from);
@@ -189,13 +207,21 @@ function firstEndingAfter(periods: Period[], time: number): number {
   return low;
 }
 
-function* openAppointments(calendar: Calendar, minutes: number | undefined, after: SlotPosition): Generator<CutSlot, undefined> {
+function* openAppointments(
+  calendar: Calendar,
+  minutes: number | undefined,
+  after: SlotPosition,
+): Generator<CutSlot, undefined> {
   const byResource = Map.groupBy(calendar.timeslots, ({ resourceReference }) => resourceReference);
-  for (const beginning of Map.groupBy(offered(calendar), ({ startsAt }) => startsAt).values()) yield* beginningTogether(beginning, byResource, minutes, after);
+  for (const beginning of Map.groupBy(offered(calendar), ({ startsAt }) => startsAt).values())
+    yield* beginningTogether(beginning, byResource, minutes, after);
   return undefined;
 }
 
-/** The appointments without those that a booking made and that lie in no timeslot any more, for example because it was hidden. */
+/**
+ * The appointments without those that a booking made and that lie in no timeslot any more, for example because it was
+ * hidden.
+ */
 function offered({ timeslots, appointments }: Calendar): OpenAppointment[] {
   /** By resource: the latest end of the timeslots that have begun. */
   const latestEnds = new Map<string, number>();
@@ -203,13 +229,19 @@ function offered({ timeslots, appointments }: Calendar): OpenAppointment[] {
   return appointments.filter(({ resourceReference, startsAt, endsAt, isMadeByBooking }) => {
     for (; begun < timeslots.length && timeslots[begun]!.startsAt <= startsAt; begun += 1) {
       const timeslot = timeslots[begun]!;
-      latestEnds.set(timeslot.resourceReference, Math.max(timeslot.endsAt, latestEnds.get(timeslot.resourceReference) ?? 0));
+      latestEnds.set(
+        timeslot.resourceReference,
+        Math.max(timeslot.endsAt, latestEnds.get(timeslot.resourceReference) ?? 0),
+      );
     }
     return !isMadeByBooking || endsAt <= (latestEnds.get(resourceReference) ?? 0);
   });
 }
 
-/** Of appointments that begin at the same moment, in the order of their ids: first with the timeslots that they are steps of, then those that are none. */
+/**
+ * Of appointments that begin at the same moment, in the order of their ids: first with the timeslots that they are
+ * steps of, then those that are none.
+ */
 function* beginningTogether(
   appointments: OpenAppointment[],
   byResource: Map<string, OpenTimeslot[]>,
@@ -230,21 +262,29 @@ function* beginningTogether(
     }
     others.push(...[...unnamed].flat());
   }
-  const isAhead = ({ timeslot: { id } }: { timeslot: OpenTimeslot }): boolean => startsAt > after.startsAt || id >= after.timeslotId;
-  for (const { timeslot, matching } of named.filter(isAhead).toSorted((a, b) => compareTexts(a.timeslot.id, b.timeslot.id))) {
+  const isAhead = ({ timeslot: { id } }: { timeslot: OpenTimeslot }): boolean =>
+    startsAt > after.startsAt || id >= after.timeslotId;
+  for (const { timeslot, matching } of named
+    .filter(isAhead)
+    .toSorted((a, b) => compareTexts(a.timeslot.id, b.timeslot.id))) {
     for (const appointment of matching) yield openAppointment(appointment, timeslot.id, timeslot.reference);
   }
-  for (const appointment of others.toSorted((a, b) => compareTexts(a.id, b.id))) yield openAppointment(appointment, noTimeslot, null);
+  for (const appointment of others.toSorted((a, b) => compareTexts(a.id, b.id)))
+    yield openAppointment(appointment, noTimeslot, null);
   return undefined;
 }
 
 /** NaN if no step that can be booked begins then. */
 function endOfStep(timeslot: OpenTimeslot, startsAt: number, minutes: number | undefined): number {
-  const isOnRaster = startsAt >= timeslot.startsAt && (startsAt - timeslot.startsAt) % (timeslot.raster * minuteMs) === 0;
+  const isOnRaster =
+    startsAt >= timeslot.startsAt && (startsAt - timeslot.startsAt) % (timeslot.raster * minuteMs) === 0;
   const endsAt = startsAt + (lengthOf(timeslot, minutes) ?? Number.NaN);
   return isOnRaster && endsAt <= timeslot.endsAt ? endsAt : Number.NaN;
 }
 
 function openAppointment(appointment: OpenAppointment, timeslotId: string, timeslotReference: string | null): CutSlot {
-  return { position: { startsAt: appointment.startsAt, timeslotId, appointmentId: appointment.id }, slot: { ...appointment, timeslotReference } };
+  return {
+    position: { startsAt: appointment.startsAt, timeslotId, appointmentId: appointment.id },
+    slot: { ...appointment, timeslotReference },
+  };
 }

@@ -9,7 +9,15 @@ import { collectFieldErrors } from '../field-errors.ts';
 import type { ListPart } from '../list-part.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
-import { type Calendar, comparePositions, type CutSlot, cutSlots, type OpenTimeslot, type Period, type SlotPosition } from './cut-slots.ts';
+import {
+  type Calendar,
+  comparePositions,
+  type CutSlot,
+  cutSlots,
+  type OpenTimeslot,
+  type Period,
+  type SlotPosition,
+} from './cut-slots.ts';
 import { type SlotRecord, writeSlot } from './slot.ts';
 import { decodePosition, encodePosition } from './slot-cursor.ts';
 
@@ -43,20 +51,31 @@ const firstSpanMs = 7 * dayMs;
 const partRows = 2_000;
 /** Less for the first part of a short page: so many, or a few for each slot. */
 const fewRows = { least: 100, perSlot: 4 };
-/** So many, if the part is empty for want of rows. More at one moment are too many for a list: the work for a part is bounded. */
+/**
+ * So many, if the part is empty for want of rows. More at one moment are too many for a list: the work for a part is
+ * bounded.
+ */
 const maxRows = 4_000;
 
 /**
- * The slots of a provider, by start (interface 10.1), in parts of bounded size, each read once the previous one has been consumed: memory and work are
- * bounded by the reader. Each part is exact as of one moment. Rejects with `slot.invalid` or `provider.not_found`.
+ * The slots of a provider, by start (interface 10.1), in parts of bounded size, each read once the previous one has
+ * been consumed: memory and work are bounded by the reader. Each part is exact as of one moment. Rejects with
+ * `slot.invalid` or `provider.not_found`.
  */
-export async function* listSlots(dependencies: CalendarDependencies, query: SlotsQuery, signal: AbortSignal): AsyncGenerator<ListPart> {
+export async function* listSlots(
+  dependencies: CalendarDependencies,
+  query: SlotsQuery,
+  signal: AbortSignal,
+): AsyncGenerator<ListPart> {
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   // A page with as many slots as it may have, until it is known whether another one follows.
   let page: CutSlot[] | undefined;
   const partOf = (listed: CutSlot[], hasNext = false): ListPart => {
     dependencies.slots.listed(query.crmId, listed.length);
-    return { elements: listed.map(({ slot }) => writeSlot(slot)), nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined };
+    return {
+      elements: listed.map(({ slot }) => writeSlot(slot)),
+      nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined,
+    };
   };
   for await (const cuts of readParts(dependencies, query)) {
     if (signal.aborted) return;
@@ -79,7 +98,11 @@ async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery)
   const size = Math.min(partSize, (query.limit ?? partSize) + 1);
   let spanMs = firstSpanMs;
   const start = await readWithRememberedProvider(dependencies, query, async (provider) => {
-    const { filter, after } = readQuery(query, provider, query.from === undefined ? await readNow(db, query.crmId) : undefined);
+    const { filter, after } = readQuery(
+      query,
+      provider,
+      query.from === undefined ? await readNow(db, query.crmId) : undefined,
+    );
     const rows = Math.min(partRows, Math.max(fewRows.least, fewRows.perSlot * size));
     const read = await readCalendar(db, { ...filter, providerVersion: provider.version }, after, { spanMs, rows });
     return read === 'provider_changed' ? read : { filter, after, read };
@@ -123,14 +146,21 @@ async function readNow(db: Kysely<CalendarSchema>, crmId: string): Promise<Date>
 }
 
 /** @param now set if the query says no begin */
-function readQuery(query: SlotsQuery, { id: providerId, timeZone }: ProviderRow, now?: Date): { filter: SlotsFilter; after: SlotPosition } {
+function readQuery(
+  query: SlotsQuery,
+  { id: providerId, timeZone }: ProviderRow,
+  now?: Date,
+): { filter: SlotsFilter; after: SlotPosition } {
   const errors = collectFieldErrors();
   const begin = now ?? parseDateTime(query.from!, timeZone);
   const from = begin.getTime();
-  const end = (query.to === undefined ? addDays(begin, defaultDays, timeZone) : parseDateTime(query.to, timeZone)).getTime();
+  const end = (
+    query.to === undefined ? addDays(begin, defaultDays, timeZone) : parseDateTime(query.to, timeZone)
+  ).getTime();
   if (end <= from) errors.add('/to', 'must be after from');
   // For those who count in local time, and for those who count in UTC.
-  if (end > Math.max(addDays(begin, maxDays, timeZone).getTime(), from + maxDays * dayMs)) errors.add('/to', `must be at most ${maxDays} days after from`);
+  if (end > Math.max(addDays(begin, maxDays, timeZone).getTime(), from + maxDays * dayMs))
+    errors.add('/to', `must be at most ${maxDays} days after from`);
   const first = beforeAllAt(from);
   const given = query.cursor === undefined ? first : decodePosition(query.cursor);
   if (given === undefined) errors.add('/cursor', 'is not a valid cursor');
@@ -167,7 +197,8 @@ async function readCalendar(
 
 function tooManyAtOnce(resourceReference: string | undefined): DomainError {
   const tooMany = `more than ${maxRows} timeslots are open, or appointments begin, at the same moment`;
-  const detail = resourceReference === undefined ? `is required, because ${tooMany}` : `names a resource of which ${tooMany}`;
+  const detail =
+    resourceReference === undefined ? `is required, because ${tooMany}` : `names a resource of which ${tooMany}`;
   return new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail }] });
 }
 
@@ -185,11 +216,24 @@ function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow
   return {
     from,
     to,
-    timeslots: (timeslots ?? []).map(([id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address]): OpenTimeslot => ({
-      id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address,
-    })),
+    timeslots: (timeslots ?? []).map(
+      ([id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address]): OpenTimeslot => ({
+        id,
+        reference,
+        resourceReference,
+        startsAt,
+        endsAt,
+        raster,
+        defaultCapacity,
+        address,
+      }),
+    ),
     appointments: (appointments ?? []).map(([id, { startsAt, endsAt, ...record }, isMadeByBooking]) => ({
-      ...record, id, isMadeByBooking, startsAt: Date.parse(startsAt), endsAt: Date.parse(endsAt),
+      ...record,
+      id,
+      isMadeByBooking,
+      startsAt: Date.parse(startsAt),
+      endsAt: Date.parse(endsAt),
     })),
     occupied: new Map(Object.entries(occupied ?? {})),
   };

@@ -12,7 +12,10 @@ interface TimeslotPlace {
   start: string;
   /** In minutes; absent: one raster of the timeslot. */
   duration?: number | undefined;
-  /** Absent, if a booking moves there: that of its present appointment. The same goes for the following fields, which an appointment gets that is made there. */
+  /**
+   * Absent, if a booking moves there: that of its present appointment. The same goes for the following fields, which an
+   * appointment gets that is made there.
+   */
   productReference?: string | undefined;
   description?: string | undefined;
   contactReference?: string | undefined;
@@ -27,7 +30,15 @@ export function lockOf(place: Place): string {
 /** As book_slot and move_booking read it. */
 export function placeOf(place: Place, timeZone: string) {
   if ('appointmentReference' in place) return place;
-  const { timeslotReference, start, duration = null, productReference = null, description = null, contactReference = null, price } = place;
+  const {
+    timeslotReference,
+    start,
+    duration = null,
+    productReference = null,
+    description = null,
+    contactReference = null,
+    price,
+  } = place;
   const newReference = `${randomUUIDv7()}@scheduling`;
   return {
     timeslotReference,

@@ -12,8 +12,14 @@ export async function readBooking(
   participationId: string,
 ): Promise<Booking | undefined> {
   const request = { crmId, participationId };
-  const found = await callFunction<{ participation: WrittenRecord; slot: SlotRecord } | null>(db, { name: 'read_booking', request, locks: '' });
-  return found === null ? undefined : { participation: parseRecord(found.participation), slot: slotOf(place, found.slot) };
+  const found = await callFunction<{ participation: WrittenRecord; slot: SlotRecord } | null>(db, {
+    name: 'read_booking',
+    request,
+    locks: '',
+  });
+  return found === null
+    ? undefined
+    : { participation: parseRecord(found.participation), slot: slotOf(place, found.slot) };
 }
 
 /** @param place as it was requested, which says in which timeslot the slot is */

@@ -14,11 +14,20 @@ describe('the cursor of a list of slots', () => {
     expect(decodePosition(encodePosition(position))).toEqual(position);
   });
 
-  it.each(['', 'x', `0x1 ${id} `, `1e3 ${id} `, `NaN ${id} `, ` ${id} `, `1 ${id} ~`, `1  ${id}`, `1 ${id} ${id} ${id}`].map((text) => Buffer.from(text).toString('base64url')))('%j is not valid', (text) => {
+  it.each(
+    ['', 'x', `0x1 ${id} `, `1e3 ${id} `, `NaN ${id} `, ` ${id} `, `1 ${id} ~`, `1  ${id}`, `1 ${id} ${id} ${id}`].map(
+      (text) => Buffer.from(text).toString('base64url'),
+    ),
+  )('%j is not valid', (text) => {
     expect(decodePosition(text)).toBeUndefined();
   });
 
-  it.each([8.64e15, -8.64e15, Date.UTC(10_000, 0), Date.UTC(1899, 0)])('at %i is not valid, because nothing can start then', (time) => {
-    expect(decodePosition(encodePosition({ startsAt: time, timeslotId: id, appointmentId: noAppointment }))).toBeUndefined();
-  });
+  it.each([8.64e15, -8.64e15, Date.UTC(10_000, 0), Date.UTC(1899, 0)])(
+    'at %i is not valid, because nothing can start then',
+    (time) => {
+      expect(
+        decodePosition(encodePosition({ startsAt: time, timeslotId: id, appointmentId: noAppointment })),
+      ).toBeUndefined();
+    },
+  );
 });

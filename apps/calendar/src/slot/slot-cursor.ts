@@ -12,7 +12,9 @@ export function decodePosition(cursor: string): SlotPosition | undefined {
   const [time, timeslotId = '', appointmentId = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
   const position = { startsAt: Number(time), timeslotId, appointmentId };
   const isPosition =
-    isPossibleStart(position.startsAt) && (timeslotId === noTimeslot || isUuid(timeslotId)) && (appointmentId === noAppointment || isUuid(appointmentId));
+    isPossibleStart(position.startsAt) &&
+    (timeslotId === noTimeslot || isUuid(timeslotId)) &&
+    (appointmentId === noAppointment || isUuid(appointmentId));
   // Node parses many numbers; only the encoded one is accepted.
   return isPosition && encodePosition(position) === cursor ? position : undefined;
 }

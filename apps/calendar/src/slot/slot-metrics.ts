@@ -7,6 +7,11 @@ export interface SlotMetrics {
 }
 
 export function createSlotMetrics(metrics: Metrics): SlotMetrics {
-  const listed = new Counter({ name: 'scheduling_slots_listed_total', help: 'Slots that lists of slots contained', labelNames: ['crm'], registers: [metrics] });
+  const listed = new Counter({
+    name: 'scheduling_slots_listed_total',
+    help: 'Slots that lists of slots contained',
+    labelNames: ['crm'],
+    registers: [metrics],
+  });
   return { listed: (crm, slots) => listed.inc({ crm }, slots) };
 }

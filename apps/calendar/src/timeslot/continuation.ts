@@ -3,14 +3,20 @@ import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts
 
 /** Where a part of an answer begins. */
 export type Continuation = (RestOfPage | RestOfTimeslots) & {
-  /** The appointment with which the previous part ended, in the first of these timeslots. Absent: the part begins with a timeslot. */
+  /**
+   * The appointment with which the previous part ended, in the first of these timeslots. Absent: the part begins with a
+   * timeslot.
+   */
   appointment?: PagePosition | undefined;
   /** How many rows the part may have. */
   rows: number;
 };
 
 interface RestOfPage {
-  /** The timeslot with which the previous part or page ended, and with which this one begins if it is in the middle of its appointments. */
+  /**
+   * The timeslot with which the previous part or page ended, and with which this one begins if it is in the middle of
+   * its appointments.
+   */
   timeslot?: PagePosition | undefined;
   /** The last one of the page; absent: all. */
   until?: PagePosition | undefined;

@@ -44,11 +44,14 @@ export interface CreatedTimeslots {
 }
 
 /**
- * Creates all timeslots or none (interface 4.1) and returns them in the order of the request. For a reference that exists with the same content,
- * the existing timeslot is returned; `created` is false when all existed. Rejects with `timeslot.invalid`, `timeslot.reference_taken` or
- * `provider.not_found`.
+ * Creates all timeslots or none (interface 4.1) and returns them in the order of the request. For a reference that
+ * exists with the same content, the existing timeslot is returned; `created` is false when all existed. Rejects with
+ * `timeslot.invalid`, `timeslot.reference_taken` or `provider.not_found`.
  */
-export async function createTimeslots(dependencies: CalendarDependencies, request: NewTimeslots): Promise<CreatedTimeslots> {
+export async function createTimeslots(
+  dependencies: CalendarDependencies,
+  request: NewTimeslots,
+): Promise<CreatedTimeslots> {
   const { database, archiveAfterDays } = dependencies;
   const { crmId, inParts = false } = request;
   const provider = await requireProvider(dependencies, request);
@@ -91,7 +94,8 @@ function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, curre
   const seen = new Set<string>();
   const rows = timeslots.map((timeslot, index) => {
     const pointer = `/timeslots/${index}`;
-    if (timeslot.reference !== undefined && seen.has(timeslot.reference)) errors.add(`${pointer}/reference`, 'occurs more than once');
+    if (timeslot.reference !== undefined && seen.has(timeslot.reference))
+      errors.add(`${pointer}/reference`, 'occurs more than once');
     if (timeslot.reference !== undefined) seen.add(timeslot.reference);
     return readTimeslot(errors, pointer, timeslot, provider, currentMinute);
   });
@@ -99,7 +103,13 @@ function readTimeslots({ timeslots }: NewTimeslots, provider: ProviderRow, curre
   return rows;
 }
 
-function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslot, provider: ProviderRow, currentMinute: Date): NewRow {
+function readTimeslot(
+  errors: FieldErrors,
+  pointer: string,
+  timeslot: NewTimeslot,
+  provider: ProviderRow,
+  currentMinute: Date,
+): NewRow {
   const given = timeslot.start === undefined ? undefined : parseDateTime(timeslot.start, provider.timeZone);
   const startsAt = given ?? currentMinute;
   const endsAt = parseDateTime(timeslot.end, provider.timeZone);
@@ -119,7 +129,10 @@ function readTimeslot(errors: FieldErrors, pointer: string, timeslot: NewTimeslo
   };
 }
 
-/** Inserted in the order of the references, so that two requests with the same ones cannot deadlock. False: none was new. */
+/**
+ * Inserted in the order of the references, so that two requests with the same ones cannot deadlock. False: none was
+ * new.
+ */
 async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<boolean> {
   const sorted = rows.toSorted((a, b) => (a.reference < b.reference ? -1 : 1));
   const { numInsertedOrUpdatedRows = 0n } = await withRows(tx.insertInto('timeslot'), sorted, { json: ['address'] })
@@ -128,7 +141,9 @@ async function insertTimeslots(tx: Transaction<CalendarSchema>, rows: NewRow[]):
   return numInsertedOrUpdatedRows > 0n;
 }
 
-/** The ids of the rows stored under the references of the request: inserted just now or earlier, with the same content. */
+/**
+ * The ids of the rows stored under the references of the request: inserted just now or earlier, with the same content.
+ */
 async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): Promise<string[]> {
   const found = await tx
     .selectFrom('timeslot')
@@ -139,8 +154,14 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
   const byReference = new Map(found.map((row) => [row.reference, row]));
   return rows.map((row) => {
     const stored = byReference.get(row.reference);
-    if (stored === undefined || stored.providerId !== row.providerId || !stored.contentDigest.equals(row.contentDigest)) {
-      throw new DomainError('timeslot.reference_taken', { text: `A timeslot with the reference ${row.reference} and other content exists.` });
+    if (
+      stored === undefined ||
+      stored.providerId !== row.providerId ||
+      !stored.contentDigest.equals(row.contentDigest)
+    ) {
+      throw new DomainError('timeslot.reference_taken', {
+        text: `A timeslot with the reference ${row.reference} and other content exists.`,
+      });
     }
     return stored.id;
   });

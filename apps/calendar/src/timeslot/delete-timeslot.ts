@@ -4,8 +4,8 @@ import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.t
 import { timeslotHasAppointments } from './timeslot.ts';
 
 /**
- * Deletes a timeslot (interface 4.1). Rejects with `timeslot.not_found`, `provider.not_found`, or with `timeslot.has_appointments` while an
- * appointment in its window is not cancelled.
+ * Deletes a timeslot (interface 4.1). Rejects with `timeslot.not_found`, `provider.not_found`, or with
+ * `timeslot.has_appointments` while an appointment in its window is not cancelled.
  */
 export async function deleteTimeslot(dependencies: CalendarDependencies, request: TimeslotKey): Promise<void> {
   const provider = await requireProvider(dependencies, request);

@@ -34,13 +34,17 @@ export interface TimeslotsPart {
 }
 
 /**
- * The list of timeslots (interface 4.1), or the rest of another answer, in parts of bounded size: the memory that one takes does not depend on what
- * is stored. Each part has its own snapshot; where the page ends is decided by the first. A part is one round trip for a provider that the process
- * remembers, and the first part of a page is two. Rejects with `timeslot.invalid` or `provider.not_found`.
+ * The list of timeslots (interface 4.1), or the rest of another answer, in parts of bounded size: the memory that one
+ * takes does not depend on what is stored. Each part has its own snapshot; where the page ends is decided by the first.
+ * A part is one round trip for a provider that the process remembers, and the first part of a page is two. Rejects with
+ * `timeslot.invalid` or `provider.not_found`.
  *
  * @param query its continuation is empty for the first part
  */
-export async function listTimeslotsPart(dependencies: CalendarDependencies, query: TimeslotsQuery & { continuation: string }): Promise<TimeslotsPart> {
+export async function listTimeslotsPart(
+  dependencies: CalendarDependencies,
+  query: TimeslotsQuery & { continuation: string },
+): Promise<TimeslotsPart> {
   const given = query.continuation === '' ? undefined : readContinuation(query.continuation);
   return readWithRememberedProvider(dependencies, query, async (provider) => {
     const { scope, start, nextCursor } = await findPart(dependencies, query, provider, given);
@@ -54,7 +58,9 @@ export async function listTimeslotsPart(dependencies: CalendarDependencies, quer
 function readContinuation(text: string): Continuation {
   const continuation = decodeContinuation(text);
   if (continuation !== undefined) return continuation;
-  throw new DomainError('timeslot.invalid', { errors: [{ pointer: '/continuation', detail: 'is not a valid continuation' }] });
+  throw new DomainError('timeslot.invalid', {
+    errors: [{ pointer: '/continuation', detail: 'is not a valid continuation' }],
+  });
 }
 
 interface FoundPart {
@@ -88,7 +94,11 @@ interface TimeslotsFilter {
   to: Date;
 }
 
-function readQuery(query: TimeslotsQuery, providerId: string, timeZone: string): { filter: TimeslotsFilter; after: PagePosition | undefined } {
+function readQuery(
+  query: TimeslotsQuery,
+  providerId: string,
+  timeZone: string,
+): { filter: TimeslotsFilter; after: PagePosition | undefined } {
   const errors = collectFieldErrors();
   const from = parseDateTime(query.from, timeZone);
   const to = parseDateTime(query.to, timeZone);
@@ -112,7 +122,12 @@ async function findPageEnd(
 }
 
 /** The last position of a page, and the first of the next one. */
-export function selectPageEnd(db: Kysely<CalendarSchema>, filter: TimeslotsFilter, after: PagePosition | undefined, limit: number) {
+export function selectPageEnd(
+  db: Kysely<CalendarSchema>,
+  filter: TimeslotsFilter,
+  after: PagePosition | undefined,
+  limit: number,
+) {
   const query = db
     .selectFrom('timeslot')
     .select(['startsAt', 'id'])
@@ -125,5 +140,7 @@ export function selectPageEnd(db: Kysely<CalendarSchema>, filter: TimeslotsFilte
     .orderBy('id')
     .offset(limit - 1)
     .limit(2);
-  return after === undefined ? query : query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
+  return after === undefined
+    ? query
+    : query.where(sql<boolean>`(starts_at, id) > (${after.startsAt}::timestamptz, ${after.id}::uuid)`);
 }

@@ -5,8 +5,8 @@ import { readParts } from './read-part.ts';
 import type { TimeslotRecord } from './timeslot.ts';
 
 /**
- * The timeslots of a resource that overlap a period, by start (interface 4.1), all at once: for a gateway of the previous version, which does not ask
- * for parts. Rejects with `timeslot.invalid` or `provider.not_found`.
+ * The timeslots of a resource that overlap a period, by start (interface 4.1), all at once: for a gateway of the
+ * previous version, which does not ask for parts. Rejects with `timeslot.invalid` or `provider.not_found`.
  */
 export async function listTimeslots(
   dependencies: CalendarDependencies,

@@ -12,7 +12,11 @@ export interface TimeslotKey {
 }
 
 /** Rejects with `timeslot.not_found`. */
-export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string, key: TimeslotKey): Promise<TimeslotRow> {
+export function lockTimeslot(
+  tx: Transaction<CalendarSchema>,
+  providerId: string,
+  key: TimeslotKey,
+): Promise<TimeslotRow> {
   return tx
     .selectFrom('timeslot')
     .selectAll()
@@ -24,19 +28,25 @@ export function lockTimeslot(tx: Transaction<CalendarSchema>, providerId: string
 }
 
 /**
- * The references of appointments in the window that are neither cancelled nor abandoned and hold a change back, by start: all, or more than an error names. A window may
- * contain any number of them, so Postgres compares them in one pass over their index. One that is created concurrently counts as created afterwards.
+ * The references of appointments in the window that are neither cancelled nor abandoned and hold a change back, by
+ * start: all, or more than an error names. A window may contain any number of them, so Postgres compares them in one
+ * pass over their index. One that is created concurrently counts as created afterwards.
  *
  * @param after what the timeslot becomes; absent: it is deleted
  */
-export async function findObstacles(tx: Transaction<CalendarSchema>, timeslot: TimeslotRow, after?: Window): Promise<string[]> {
+export async function findObstacles(
+  tx: Transaction<CalendarSchema>,
+  timeslot: TimeslotRow,
+  after?: Window,
+): Promise<string[]> {
   const obstacles = await selectObstacles(tx, timeslot, after).execute();
   return obstacles.map(({ reference }) => reference);
 }
 
 /**
- * Only what a booking made can be abandoned, and is looked at by itself: Postgres does not merge the inner query, whose rows are cheap, into the outer one (OFFSET 0), which
- * ends with the last obstacle that an error names. So no plan, not even one that is made without statistics, can read the participations of the whole window.
+ * Only what a booking made can be abandoned, and is looked at by itself: Postgres does not merge the inner query, whose
+ * rows are cheap, into the outer one (OFFSET 0), which ends with the last obstacle that an error names. So no plan, not
+ * even one that is made without statistics, can read the participations of the whole window.
  */
 export function selectObstacles(tx: Kysely<CalendarSchema>, timeslot: TimeslotRow, after?: Window) {
   const { crmId } = timeslot;

@@ -28,10 +28,14 @@ export interface PartScope {
 }
 
 /**
- * As many of the timeslots with their appointments as fit into one message, at least one timeslot or appointment: see read-timeslots.sql, which bounds the
- * rows. Memory and work do not depend on what is stored.
+ * As many of the timeslots with their appointments as fit into one message, at least one timeslot or appointment: see
+ * read-timeslots.sql, which bounds the rows. Memory and work do not depend on what is stored.
  */
-export async function readPart(db: Kysely<CalendarSchema>, scope: PartScope, start: Continuation): Promise<Part | ProviderChanged> {
+export async function readPart(
+  db: Kysely<CalendarSchema>,
+  scope: PartScope,
+  start: Continuation,
+): Promise<Part | ProviderChanged> {
   const rows = await readFunction<PairRow | NoRow>(db, { name: 'read_timeslots', request: { ...scope, ...start } });
   if (rows.length === 0) return 'provider_changed';
   const pairs = rows.filter((row) => row.timeslotId !== null);
@@ -48,7 +52,11 @@ export async function readPart(db: Kysely<CalendarSchema>, scope: PartScope, sta
 }
 
 /** The parts from a start on, together. */
-export async function readParts(db: Kysely<CalendarSchema>, scope: PartScope, start: Continuation): Promise<TimeslotRecord[] | ProviderChanged> {
+export async function readParts(
+  db: Kysely<CalendarSchema>,
+  scope: PartScope,
+  start: Continuation,
+): Promise<TimeslotRecord[] | ProviderChanged> {
   const whole: TimeslotRecord[] = [];
   let rest: Continuation | undefined = start;
   while (rest !== undefined) {
@@ -63,7 +71,10 @@ export async function readParts(db: Kysely<CalendarSchema>, scope: PartScope, st
   return whole;
 }
 
-/** The timeslots of an operation's answer, in the order of the ids, without those that have been deleted: all of them, or only the first part. */
+/**
+ * The timeslots of an operation's answer, in the order of the ids, without those that have been deleted: all of them,
+ * or only the first part.
+ */
 export async function readAnswer(
   db: Kysely<CalendarSchema>,
   scope: PartScope,
@@ -107,7 +118,8 @@ function restAfter(start: Continuation, taken: PairRow[], next: PairRow): Contin
   const hasMore = next.timeslotId === timeslotId;
   const appointment = hasMore ? { id: appointmentId!, startsAt: appointmentStartsAt! } : undefined;
   const rows = next.rowCount === null ? maxRows : nextRows(taken);
-  if ('ids' in start) return { ids: start.ids.slice(start.ids.indexOf(timeslotId) + (hasMore ? 0 : 1)), appointment, rows };
+  if ('ids' in start)
+    return { ids: start.ids.slice(start.ids.indexOf(timeslotId) + (hasMore ? 0 : 1)), appointment, rows };
   return { timeslot: { startsAt: timeslotStartsAt, id: timeslotId }, until: start.until, appointment, rows };
 }
 

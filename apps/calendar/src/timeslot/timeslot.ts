@@ -30,7 +30,9 @@ export interface TimeslotJson {
 
 export function timeslotHasAppointments(references: string[]): DomainError {
   const named = references.slice(0, maxNamed).join(', ') + (references.length > maxNamed ? ' and more' : '');
-  return new DomainError('timeslot.has_appointments', { text: `The timeslot has appointments that are not cancelled: ${named}.` });
+  return new DomainError('timeslot.has_appointments', {
+    text: `The timeslot has appointments that are not cancelled: ${named}.`,
+  });
 }
 
 /** How many appointments an error names. */

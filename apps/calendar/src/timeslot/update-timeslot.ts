@@ -29,10 +29,14 @@ export interface UpdatedTimeslot {
 }
 
 /**
- * Changes the fields that are given (interface 4.1). Rejects with `timeslot.invalid`, `timeslot.not_found`, `provider.not_found`, or with
- * `timeslot.has_appointments` when the change would orphan an appointment that is not cancelled.
+ * Changes the fields that are given (interface 4.1). Rejects with `timeslot.invalid`, `timeslot.not_found`,
+ * `provider.not_found`, or with `timeslot.has_appointments` when the change would orphan an appointment that is not
+ * cancelled.
  */
-export async function updateTimeslot(dependencies: CalendarDependencies, request: TimeslotUpdate): Promise<UpdatedTimeslot> {
+export async function updateTimeslot(
+  dependencies: CalendarDependencies,
+  request: TimeslotUpdate,
+): Promise<UpdatedTimeslot> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const timeslot = await lockTimeslot(tx, provider.id, request);

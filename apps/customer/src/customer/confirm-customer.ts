@@ -4,10 +4,13 @@ import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { getCustomer } from './get-customer.ts';
 
 /**
- * The customer with at least this version, which may have been meant for a change of the reference that was not made (update-customer.ts): it needs a later
- * one from now on. Rejects with `customer.not_found`.
+ * The customer with at least this version, which may have been meant for a change of the reference that was not made
+ * (update-customer.ts): it needs a later one from now on. Rejects with `customer.not_found`.
  */
-export async function confirmCustomer(dependencies: CustomerDependencies, { crmId, id, version }: { crmId: string; id: string; version: number }): Promise<CustomerRow> {
+export async function confirmCustomer(
+  dependencies: CustomerDependencies,
+  { crmId, id, version }: { crmId: string; id: string; version: number },
+): Promise<CustomerRow> {
   const raised = await dependencies.database.transaction(async (tx) => {
     const changed = await tx
       .updateTable('customer')

@@ -25,11 +25,15 @@ export interface NewCustomer {
 const maxAttempts = 8;
 
 /**
- * Creates a customer of a provider and the event about it in one round trip, or returns the existing one with this reference, unchanged
- * (interface 4.4). The unique key on the reference resolves concurrent requests. A provisional one exists from now on, or never. Rejects with
- * `provider.not_found`, or with `customer.busy` while bookings keep preparing this reference.
+ * Creates a customer of a provider and the event about it in one round trip, or returns the existing one with this
+ * reference, unchanged (interface 4.4). The unique key on the reference resolves concurrent requests. A provisional one
+ * exists from now on, or never. Rejects with `provider.not_found`, or with `customer.busy` while bookings keep
+ * preparing this reference.
  */
-export async function createCustomer(dependencies: CustomerDependencies, request: NewCustomer): Promise<CreatedCustomer> {
+export async function createCustomer(
+  dependencies: CustomerDependencies,
+  request: NewCustomer,
+): Promise<CreatedCustomer> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const answer = await tryToCreate(dependencies, request);
     if (!('provisionalId' in answer)) return answer;
@@ -43,12 +47,19 @@ interface Obstacle {
   provisionalId: string;
 }
 
-async function tryToCreate(dependencies: CustomerDependencies, request: NewCustomer): Promise<CreatedCustomer | Obstacle> {
+async function tryToCreate(
+  dependencies: CustomerDependencies,
+  request: NewCustomer,
+): Promise<CreatedCustomer | Obstacle> {
   const { crmId } = request;
   const providerId = await requireProviderId(dependencies, request);
   const row = newRow(providerId, request);
   const event = outboxJson(events.customerChanged, customerChanged(row, CustomerChange.CREATED));
-  const call = { name: 'create_customer', request: { ...row, event }, locks: `${row.providerReference} ${row.reference}` };
+  const call = {
+    name: 'create_customer',
+    request: { ...row, event },
+    locks: `${row.providerReference} ${row.reference}`,
+  };
   return callOnce(dependencies.database, crmId, {
     call,
     work: async (db, answer: InsertResult) => {
@@ -61,8 +72,12 @@ async function tryToCreate(dependencies: CustomerDependencies, request: NewCusto
           return { provisionalId: answer.id };
       }
     },
-    keep: (answer) => ('provisionalId' in answer ? undefined : { resourceIds: [answer.customer.id], created: answer.created }),
-    replay: async (db, { resourceIds, created }) => ({ customer: await requireCustomer(db, { crmId, id: resourceIds[0]! }), created }),
+    keep: (answer) =>
+      'provisionalId' in answer ? undefined : { resourceIds: [answer.customer.id], created: answer.created },
+    replay: async (db, { resourceIds, created }) => ({
+      customer: await requireCustomer(db, { crmId, id: resourceIds[0]! }),
+      created,
+    }),
   });
 }
 
@@ -75,6 +90,24 @@ interface CreatedCustomer {
 type InsertResult = { outcome: 'created' | 'exists' } | { outcome: 'provisional'; id: string };
 
 export function newRow(providerId: string, request: NewCustomer): CustomerRow {
-  const { crmId, providerReference, customerReference: reference, userName, email = '', mobile = '', note = '', language = '' } = request;
-  return { crmId, id: randomUUIDv7(), providerId, providerReference, reference, userName, ...emptyToNull({ email, mobile, note, language }), version: 1 };
+  const {
+    crmId,
+    providerReference,
+    customerReference: reference,
+    userName,
+    email = '',
+    mobile = '',
+    note = '',
+    language = '',
+  } = request;
+  return {
+    crmId,
+    id: randomUUIDv7(),
+    providerId,
+    providerReference,
+    reference,
+    userName,
+    ...emptyToNull({ email, mobile, note, language }),
+    version: 1,
+  };
 }

@@ -7,7 +7,10 @@ import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
 import type { ProviderIds } from './provider-ids.ts';
 
 /** A customer as callers see it. */
-export type CustomerRow = Omit<Selectable<CustomerTable>, 'createdAt' | 'updatedAt' | 'provisionalUntil' | 'preparedBy'>;
+export type CustomerRow = Omit<
+  Selectable<CustomerTable>,
+  'createdAt' | 'updatedAt' | 'provisionalUntil' | 'preparedBy'
+>;
 
 /** The dependencies of the use cases. */
 export interface CustomerDependencies {

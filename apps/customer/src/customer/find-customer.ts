@@ -21,12 +21,18 @@ export function requireCustomer(db: Kysely<CustomerSchema>, key: CustomerId | Cu
 }
 
 /** Returns the id of a provisional customer instead. Rejects with `customer.not_found`. */
-export function requireOrProvisional(db: Kysely<CustomerSchema>, key: CustomerId | CustomerReference): Promise<CustomerRow | { provisionalId: string }> {
+export function requireOrProvisional(
+  db: Kysely<CustomerSchema>,
+  key: CustomerId | CustomerReference,
+): Promise<CustomerRow | { provisionalId: string }> {
   return find(db, { ...onlyKey(key), withProvisional: true });
 }
 
 /** See get-customer.sql. */
-async function find<Found>(db: Kysely<CustomerSchema>, request: (CustomerId | CustomerReference) & { withProvisional?: boolean }): Promise<Found> {
+async function find<Found>(
+  db: Kysely<CustomerSchema>,
+  request: (CustomerId | CustomerReference) & { withProvisional?: boolean },
+): Promise<Found> {
   const found: Found | null = await callFunction(db, { name: 'get_customer', request, locks: '' });
   if (found === null) throw new DomainError('customer.not_found');
   return found;

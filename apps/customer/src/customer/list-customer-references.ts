@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { CustomerDependencies } from './customer.ts';
 
-/** The references of the customers with these ids, without those that do not exist. An event that names a provisional customer is about its booking, so it exists. */
+/**
+ * The references of the customers with these ids, without those that do not exist. An event that names a provisional
+ * customer is about its booking, so it exists.
+ */
 export function listCustomerReferences(
   { database }: CustomerDependencies,
   { crmId, customerIds }: { crmId: string; customerIds: string[] },

@@ -28,11 +28,16 @@ export interface CustomersPart {
 const maxCustomers = 250;
 
 /**
- * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each read once the previous one has
- * been consumed. An index finds those with an address. No index helps with a text: all customers of the provider are read, a bounded number at a time, so a part
- * may be empty. Rejects with `customer.invalid` or `provider.not_found`.
+ * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each
+ * read once the previous one has been consumed. An index finds those with an address. No index helps with a text: all
+ * customers of the provider are read, a bounded number at a time, so a part may be empty. Rejects with
+ * `customer.invalid` or `provider.not_found`.
  */
-export async function* listCustomers(dependencies: CustomerDependencies, query: CustomersQuery, signal: AbortSignal): AsyncGenerator<CustomersPart> {
+export async function* listCustomers(
+  dependencies: CustomerDependencies,
+  query: CustomersQuery,
+  signal: AbortSignal,
+): AsyncGenerator<CustomersPart> {
   const filter = await readQuery(dependencies, query);
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   let { after } = filter;
@@ -63,9 +68,16 @@ interface CustomersFilter {
 
 async function readQuery(dependencies: CustomerDependencies, query: CustomersQuery): Promise<CustomersFilter> {
   const after = query.cursor === undefined ? lowestId : decodeCursor(query.cursor);
-  if (after === undefined) throw new DomainError('customer.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  if (after === undefined)
+    throw new DomainError('customer.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
   const { crmId, email, text } = query;
-  return { crmId, providerId: await requireProviderId(dependencies, query), email, matches: text === undefined ? undefined : contains(text), after };
+  return {
+    crmId,
+    providerId: await requireProviderId(dependencies, query),
+    email,
+    matches: text === undefined ? undefined : contains(text),
+    after,
+  };
 }
 
 /** A text that is searched for has no line breaks, so it is found within one field only. */
@@ -79,14 +91,24 @@ interface ReadCustomer extends CustomerRow {
 }
 
 /** Reads `count` customers. Answers those that match, and where to continue; undefined if there are no more. */
-async function readCustomers(db: Kysely<CustomerSchema>, part: CustomersFilter & { count: number }): Promise<{ found: CustomerRow[]; next: string | undefined }> {
+async function readCustomers(
+  db: Kysely<CustomerSchema>,
+  part: CustomersFilter & { count: number },
+): Promise<{ found: CustomerRow[]; next: string | undefined }> {
   const { rows } = await selectCustomers(part).execute(db);
   const found = rows.filter((row) => row.matches).map(({ matches: _matches, place: _place, ...customer }) => customer);
   return { found, next: rows.find(({ place }) => place === part.count)?.id };
 }
 
 /** Of the next `count` customers, with the address if there is one, those that match, and the last one. */
-export function selectCustomers({ crmId, providerId, email, matches = sql<boolean>`true`, after, count }: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
+export function selectCustomers({
+  crmId,
+  providerId,
+  email,
+  matches = sql<boolean>`true`,
+  after,
+  count,
+}: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
   const hasEmail = email === undefined ? sql`true` : sql`email IS NOT NULL AND ${isAddress(sql`email`, email)}`;
   return sql<ReadCustomer>`
     SELECT * FROM (

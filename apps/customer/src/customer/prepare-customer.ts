@@ -18,11 +18,15 @@ export interface PreparedCustomer {
 }
 
 /**
- * The customer with this reference, unchanged, or else a provisional one with this content. Bookings that bring the same content share a provisional customer. Of one
- * with other content calendar is asked, so that nobody is booked with the content of another, rejected booking. Rejects with `provider.not_found`, or with
- * `customer.busy` while others keep preparing the reference.
+ * The customer with this reference, unchanged, or else a provisional one with this content. Bookings that bring the
+ * same content share a provisional customer. Of one with other content calendar is asked, so that nobody is booked with
+ * the content of another, rejected booking. Rejects with `provider.not_found`, or with `customer.busy` while others
+ * keep preparing the reference.
  */
-export async function prepareCustomer(dependencies: CustomerDependencies, request: NewCustomer): Promise<PreparedCustomer> {
+export async function prepareCustomer(
+  dependencies: CustomerDependencies,
+  request: NewCustomer,
+): Promise<PreparedCustomer> {
   const row = newRow(await requireProviderId(dependencies, request), request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const prepared = await storeProvisional(dependencies, row);
@@ -35,7 +39,10 @@ export async function prepareCustomer(dependencies: CustomerDependencies, reques
 }
 
 /** Undefined if somebody else has the reference. */
-async function storeProvisional({ database }: CustomerDependencies, row: CustomerRow): Promise<CustomerRow | undefined> {
+async function storeProvisional(
+  { database }: CustomerDependencies,
+  row: CustomerRow,
+): Promise<CustomerRow | undefined> {
   const provisionalUntil = sql<Date>`now() + make_interval(secs => ${provisionalSeconds})`;
   return database.kysely
     .insertInto('customer')

@@ -11,8 +11,8 @@ export function createProviderIds(): ProviderIds {
 }
 
 /**
- * The id of the provider with this reference. Identity is asked once: a provider is never deleted, and keeps its id and its reference. That there is
- * none is not remembered. Rejects with `provider.not_found`.
+ * The id of the provider with this reference. Identity is asked once: a provider is never deleted, and keeps its id and
+ * its reference. That there is none is not remembered. Rejects with `provider.not_found`.
  */
 export async function requireProviderId(
   { identity, providerIds }: CustomerDependencies,

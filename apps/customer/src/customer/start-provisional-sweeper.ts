@@ -8,8 +8,8 @@ const everyMs = 10_000;
 const batchSize = 50;
 
 /**
- * Decides about provisional customers whom nobody has asked for, because a process ended between their preparation and the end of the booking. Every replica may run
- * this; nothing depends on when it does.
+ * Decides about provisional customers whom nobody has asked for, because a process ended between their preparation and
+ * the end of the booking. Every replica may run this; nothing depends on when it does.
  */
 export function startProvisionalSweeper(dependencies: CustomerDependencies, logger: Logger): AsyncDisposable {
   const run = async (limit: number): Promise<number> => {

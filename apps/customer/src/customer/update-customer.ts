@@ -24,12 +24,16 @@ const maxAttempts = 8;
 const refreshMs = 300;
 
 /**
- * Changes the given fields (interface 4.4). Rejects with `customer.not_found`, `customer.reference_taken`, or `customer.busy` while others keep changing the
- * customer.
+ * Changes the given fields (interface 4.4). Rejects with `customer.not_found`, `customer.reference_taken`, or
+ * `customer.busy` while others keep changing the customer.
  */
-export async function updateCustomer(dependencies: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
+export async function updateCustomer(
+  dependencies: CustomerDependencies,
+  request: CustomerUpdate,
+): Promise<CustomerRow> {
   const { newCustomerReference, customerReference } = request;
-  if (newCustomerReference !== undefined && newCustomerReference !== customerReference) return changeReference(dependencies, request);
+  if (newCustomerReference !== undefined && newCustomerReference !== customerReference)
+    return changeReference(dependencies, request);
   const write = () => dependencies.database.transaction((tx) => writeChanges(tx, request));
   const changed = await write();
   if (changed !== undefined) return changed;
@@ -41,10 +45,11 @@ export async function updateCustomer(dependencies: CustomerDependencies, request
 }
 
 /**
- * Calendar books by references, from copies. Before one changes, calendar forgets it and says with which version it may change; from then on whoever books by
- * it asks this service. Calendar accepts no copy with an older version, and every other change here, too, gets the next version: so while the customer still
- * has an older one, calendar cannot know the reference, and the change is safe. Each attempt leaves room for more changes of others. Afterwards calendar is told the
- * new reference. That may fail: it learns it with the event, too, and asks until then.
+ * Calendar books by references, from copies. Before one changes, calendar forgets it and says with which version it may
+ * change; from then on whoever books by it asks this service. Calendar accepts no copy with an older version, and every
+ * other change here, too, gets the next version: so while the customer still has an older one, calendar cannot know the
+ * reference, and the change is safe. Each attempt leaves room for more changes of others. Afterwards calendar is told
+ * the new reference. That may fail: it learns it with the event, too, and asks until then.
  */
 async function changeReference(dependencies: CustomerDependencies, request: CustomerUpdate): Promise<CustomerRow> {
   const { database, copies } = dependencies;
@@ -56,7 +61,9 @@ async function changeReference(dependencies: CustomerDependencies, request: Cust
       await rejectTakenReference(dependencies, request);
       forgotten = customerId;
       const { version } = await copies.forgetReference({ crmId, customerId, version: present + 2 ** attempt });
-      const changed = await database.transaction((tx) => writeChanges(tx, request, { version, customerId })).catch(undefinedIfTaken);
+      const changed = await database
+        .transaction((tx) => writeChanges(tx, request, { version, customerId }))
+        .catch(undefinedIfTaken);
       if (changed !== undefined) return changed;
     }
     throw new DomainError('customer.busy', { text: 'The customer is being changed by others.' });
@@ -65,7 +72,10 @@ async function changeReference(dependencies: CustomerDependencies, request: Cust
   }
 }
 
-async function refreshCopy({ copies }: CustomerDependencies, customer: { crmId: string; customerId: string }): Promise<void> {
+async function refreshCopy(
+  { copies }: CustomerDependencies,
+  customer: { crmId: string; customerId: string },
+): Promise<void> {
   await within(copies.refreshCustomer(customer), refreshMs).catch(() => undefined);
 }
 
@@ -76,7 +86,10 @@ function undefinedIfTaken(error: unknown): undefined {
 }
 
 /** Most of those that would be rejected are rejected before anything is forgotten; the unique key decides. */
-async function rejectTakenReference(dependencies: CustomerDependencies, { crmId, providerReference, newCustomerReference }: CustomerUpdate): Promise<void> {
+async function rejectTakenReference(
+  dependencies: CustomerDependencies,
+  { crmId, providerReference, newCustomerReference }: CustomerUpdate,
+): Promise<void> {
   const other = await dependencies.database.kysely
     .selectFrom('customer')
     .select(['id', 'provisionalUntil'])
@@ -85,7 +98,8 @@ async function rejectTakenReference(dependencies: CustomerDependencies, { crmId,
     .where('reference', '=', newCustomerReference!)
     .executeTakeFirst();
   if (other === undefined) return;
-  if (other.provisionalUntil === null || (await decideCustomer(dependencies, { crmId, id: other.id }))) throw new DomainError('customer.reference_taken');
+  if (other.provisionalUntil === null || (await decideCustomer(dependencies, { crmId, id: other.id })))
+    throw new DomainError('customer.reference_taken');
 }
 
 interface Write {
@@ -96,7 +110,11 @@ interface Write {
 }
 
 /** Undefined if there is no such customer. */
-async function writeChanges(tx: Transaction<CustomerSchema>, request: CustomerUpdate, { version, customerId }: Write = {}): Promise<CustomerRow | undefined> {
+async function writeChanges(
+  tx: Transaction<CustomerSchema>,
+  request: CustomerUpdate,
+  { version, customerId }: Write = {},
+): Promise<CustomerRow | undefined> {
   const { newCustomerReference: reference, userName, email, mobile, note, language } = request;
   const changes = { reference, userName, ...emptyToNull({ email, mobile, note, language }) };
   const changed = await tx

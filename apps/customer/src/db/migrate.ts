@@ -1,5 +1,12 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import {
+  addressMigrations,
+  concurrentIndex,
+  idempotencyMigrations,
+  type MigrationSet,
+  migrateDatabase,
+  sqlFile,
+} from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import * as customers from './migrations/2026-11-21-customers.ts';
@@ -13,17 +20,30 @@ const migrations = {
   '2026-11-25-customers-of-provider': customersOfProvider,
   '2026-11-27-address-erasures': addressErasures,
   '2026-12-03-erasure-requested-by': erasureRequestedBy,
-  '2026-12-08-erasures-to-finish': concurrentIndex('erasure_to_finish', "erasure (crm_id, published_at) WHERE state = 'checking'"),
+  '2026-12-08-erasures-to-finish': concurrentIndex(
+    'erasure_to_finish',
+    "erasure (crm_id, published_at) WHERE state = 'checking'",
+  ),
   // customer_by_email serves the previous version.
-  '2026-12-10-customer-by-address': concurrentIndex('customer_by_address', 'customer (crm_id, address_key(email)) WHERE email IS NOT NULL'),
+  '2026-12-10-customer-by-address': concurrentIndex(
+    'customer_by_address',
+    'customer (crm_id, address_key(email)) WHERE email IS NOT NULL',
+  ),
   '2026-12-21-provisional-customers': provisionalCustomers,
   // For lists in the order of ids, too, so it replaces customer_by_address.
-  '2026-12-22-1-customers-by-address': concurrentIndex('customer_by_address_and_id', 'customer (crm_id, address_key(email), provider_id, id) WHERE email IS NOT NULL'),
+  '2026-12-22-1-customers-by-address': concurrentIndex(
+    'customer_by_address_and_id',
+    'customer (crm_id, address_key(email), provider_id, id) WHERE email IS NOT NULL',
+  ),
   '2026-12-22-2-customers-by-address': {
     withoutTransaction: true,
-    up: async (db: Kysely<unknown>) => void (await sql`DROP INDEX CONCURRENTLY IF EXISTS customer_by_address`.execute(db)),
+    up: async (db: Kysely<unknown>) =>
+      void (await sql`DROP INDEX CONCURRENTLY IF EXISTS customer_by_address`.execute(db)),
   },
-  '2026-12-22-customers-to-decide': concurrentIndex('customer_to_decide', 'customer (provisional_until) WHERE provisional_until IS NOT NULL'),
+  '2026-12-22-customers-to-decide': concurrentIndex(
+    'customer_to_decide',
+    'customer (provisional_until) WHERE provisional_until IS NOT NULL',
+  ),
 };
 
 /** When a function changes, add a line with a new date, which runs its file again. */

@@ -26,8 +26,8 @@ export interface CustomerTable {
   createdAt: Generated<Date>;
   updatedAt: Generated<Date>;
   /**
-   * Set for a customer who is provisional: it exists only if calendar has booked for it. Calendar is asked whenever the answer matters, and at this time at the
-   * latest.
+   * Set for a customer who is provisional: it exists only if calendar has booked for it. Calendar is asked whenever the
+   * answer matters, and at this time at the latest.
    */
   provisionalUntil: Date | null;
   /** Who sent the booking for which it was prepared, as events say it. Null for one that is not provisional. */
@@ -38,18 +38,27 @@ export interface CustomerTable {
 export interface ErasureTable {
   crmId: string;
   id: Generated<string>;
-  /** The customer's id, the participation's of somebody who was embedded in an appointment, or, for an address, the same as `id`. */
+  /**
+   * The customer's id, the participation's of somebody who was embedded in an appointment, or, for an address, the same
+   * as `id`.
+   */
   customerId: string;
   subject: Generated<'customer' | 'participation' | 'address'>;
   /** The address that is erased, as it was given. Personal data, until the erasure is complete. */
   address: string | null;
-  /** `checking`: calendar has not decided yet whether the customer may be deleted. `requested`: deleted here, and the other services are notified. */
+  /**
+   * `checking`: calendar has not decided yet whether the customer may be deleted. `requested`: deleted here, and the
+   * other services are notified.
+   */
   state: Generated<'checking' | 'requested' | 'complete'>;
   ignoreFutureAppointments: boolean;
   /** What the last mail needs, as an encoded GetErasureNoticeResponse. Personal data, kept for 10 minutes at most. */
   notice: Uint8Array | null;
   requestedAt: Generated<Date>;
-  /** Who, as events say it: `crm:` and the prefix of a key. Null if it is known only from an event, or from before 2026-12-03. */
+  /**
+   * Who, as events say it: `crm:` and the prefix of a key. Null if it is known only from an event, or from before
+   * 2026-12-03.
+   */
   requestedBy: string | null;
   publishedAt: Generated<Date>;
   completedAt: Date | null;

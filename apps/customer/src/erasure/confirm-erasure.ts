@@ -10,10 +10,13 @@ interface ErasureKey {
 }
 
 /**
- * Records that a service has erased the person; the last confirmation completes the erasure and deletes the notice. That of an address is complete
- * when all of its parts are, too.
+ * Records that a service has erased the person; the last confirmation completes the erasure and deletes the notice.
+ * That of an address is complete when all of its parts are, too.
  */
-export async function confirmErasure(tx: Transaction<CustomerSchema>, { crmId, erasureId, service }: CustomerErasureConfirmed): Promise<void> {
+export async function confirmErasure(
+  tx: Transaction<CustomerSchema>,
+  { crmId, erasureId, service }: CustomerErasureConfirmed,
+): Promise<void> {
   const key = { crmId, erasureId };
   if (!(await lockErasure(tx, key))) return;
   await tx
@@ -37,12 +40,21 @@ export async function confirmErasure(tx: Transaction<CustomerSchema>, { crmId, e
 
 /** Two concurrent confirmations would each miss the other, so a lock on the erasure's row serialises them. */
 async function lockErasure(tx: Transaction<CustomerSchema>, { crmId, erasureId }: ErasureKey): Promise<boolean> {
-  const erasure = await tx.selectFrom('erasure').select('id').where('crmId', '=', crmId).where('id', '=', erasureId).forUpdate().executeTakeFirst();
+  const erasure = await tx
+    .selectFrom('erasure')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('id', '=', erasureId)
+    .forUpdate()
+    .executeTakeFirst();
   return erasure !== undefined;
 }
 
 /** Returns whether that completed it. The key of the request for an address leads to the address, by a digest. */
-async function completeIfConfirmed(tx: Transaction<CustomerSchema>, { crmId, erasureId }: ErasureKey): Promise<boolean> {
+async function completeIfConfirmed(
+  tx: Transaction<CustomerSchema>,
+  { crmId, erasureId }: ErasureKey,
+): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('erasure')
     .set({ state: 'complete', notice: null, address: null, completedAt: sql<Date>`now()` })

@@ -17,8 +17,8 @@ import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
 import { requestFromServices } from './request-from-services.ts';
 
 /**
- * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that {@link finishErasure} can recover from a crash
- * between them:
+ * Deletes a customer (interface 4.4) in three steps, each of which can be repeated, so that {@link finishErasure} can
+ * recover from a crash between them:
  *
  * 1. The intent is stored.
  * 2. Calendar decides, under the lock that bookings take too, and erases the person.
@@ -36,7 +36,9 @@ export async function deleteCustomer(
     .values({ crmId: key.crmId, customerId: customer.id, ignoreFutureAppointments, requestedBy: currentActor() })
     .onConflict((conflict) =>
       // If it is part of the erasure of an address, it ignores them anyway.
-      conflict.constraint('erasure_customer_key').doUpdateSet({ ignoreFutureAppointments: sql`${ignoreFutureAppointments} OR ${isPart}` }),
+      conflict
+        .constraint('erasure_customer_key')
+        .doUpdateSet({ ignoreFutureAppointments: sql`${ignoreFutureAppointments} OR ${isPart}` }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -67,7 +69,10 @@ export async function finishErasure(dependencies: CustomerDependencies, erasure:
   });
 }
 
-async function removeFromCalendar({ database, removals }: CustomerDependencies, erasure: ErasureRow): Promise<RemovedParticipation[]> {
+async function removeFromCalendar(
+  { database, removals }: CustomerDependencies,
+  erasure: ErasureRow,
+): Promise<RemovedParticipation[]> {
   const { crmId, customerId, ignoreFutureAppointments } = erasure;
   try {
     const { removed } = await removals.removeCustomer({ crmId, customerId, ignoreFutureAppointments });
@@ -102,9 +107,18 @@ function noticeOf(customer: CustomerRow, crm: Crm, removed: RemovedParticipation
 }
 
 /** If a rejected request has dropped the intent in the meantime, it is inserted again: the customer is deleted now. */
-function requestErasure(tx: Transaction<CustomerSchema>, erasure: ErasureRow, notice: Uint8Array | undefined): Promise<ErasureRow> {
+function requestErasure(
+  tx: Transaction<CustomerSchema>,
+  erasure: ErasureRow,
+  notice: Uint8Array | undefined,
+): Promise<ErasureRow> {
   const { crmId, customerId, ignoreFutureAppointments, requestedBy } = erasure;
-  const requested = { state: 'requested' as const, notice: notice ?? null, requestedAt: sql<Date>`now()`, publishedAt: sql<Date>`now()` };
+  const requested = {
+    state: 'requested' as const,
+    notice: notice ?? null,
+    requestedAt: sql<Date>`now()`,
+    publishedAt: sql<Date>`now()`,
+  };
   return tx
     .insertInto('erasure')
     .values({ crmId, id: erasure.id, customerId, ignoreFutureAppointments, requestedBy, ...requested })

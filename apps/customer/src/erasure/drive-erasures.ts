@@ -9,7 +9,9 @@ import { finishErasure } from './delete-customer.ts';
 import { type ErasureRow, noticeMinutes, requestOf } from './erasure.ts';
 import { finishAddressErasure } from './finish-address-erasure.ts';
 
-/** How long a request may take before its intent counts as abandoned, and a confirmation before it is requested again. */
+/**
+ * How long a request may take before its intent counts as abandoned, and a confirmation before it is requested again.
+ */
 const patienceSeconds = 5;
 /** So each erasure is seen before it is due, whichever replica stored it. */
 const longestPauseMs = patienceSeconds * 1_000;
@@ -19,8 +21,9 @@ const batchSize = 50;
 const crmsAtOnce = 4;
 
 /**
- * Completes every erasure despite crashes and outages: finishes those whose request died, republishes those not confirmed, and clears a notice
- * after 10 minutes. Woken when there is a new one that no request completes. CRMs take turns, however many erasures each has. Safe with many replicas.
+ * Completes every erasure despite crashes and outages: finishes those whose request died, republishes those not
+ * confirmed, and clears a notice after 10 minutes. Woken when there is a new one that no request completes. CRMs take
+ * turns, however many erasures each has. Safe with many replicas.
  */
 export function startErasureDriver(dependencies: CustomerDependencies, logger: Logger): Loop {
   let pauseMs = longestPauseMs;
@@ -51,15 +54,19 @@ export function startErasureDriver(dependencies: CustomerDependencies, logger: L
 async function finish(dependencies: CustomerDependencies, erasure: ErasureRow, logger: Logger): Promise<void> {
   const context = { requestId: newRequestId(), ...(erasure.requestedBy !== null && { actor: erasure.requestedBy }) };
   try {
-    await runWithContext(context, () => (erasure.subject === 'address' ? finishAddressErasure(dependencies, erasure) : finishErasure(dependencies, erasure)));
+    await runWithContext(context, () =>
+      erasure.subject === 'address'
+        ? finishAddressErasure(dependencies, erasure)
+        : finishErasure(dependencies, erasure),
+    );
   } catch (error) {
     logger.warn({ err: error, erasureId: erasure.id }, 'the erasure could not be completed yet');
   }
 }
 
 /**
- * How long until the next erasure is due; negative for one that is. One query, because it is almost always the only one. A transaction would also wake
- * everything that waits for commits.
+ * How long until the next erasure is due; negative for one that is. One query, because it is almost always the only
+ * one. A transaction would also wake everything that waits for commits.
  */
 async function nextDueMs({ database }: CustomerDependencies): Promise<number> {
   const { rows } = await sql<{ remaining: number | null }>`
@@ -79,13 +86,7 @@ async function blankOldNotices({ database }: CustomerDependencies, limit: number
     .updateTable('erasure')
     .set({ notice: null })
     .where('id', 'in', (query) =>
-      query
-        .selectFrom('erasure')
-        .select('id')
-        .where(isNoticeExpired)
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
+      query.selectFrom('erasure').select('id').where(isNoticeExpired).limit(limit).forUpdate().skipLocked(),
     )
     .executeTakeFirst();
   return Number(numUpdatedRows);

@@ -20,10 +20,14 @@ export interface AddressErasure {
 type ErasureKey = Pick<ErasureRow, 'crmId' | 'id'>;
 
 /**
- * Requests the erasure of everybody with an address, in any of its forms (interface 4.8). The erasure driver does the rest. While it searches for them, another
- * request for the address in the same form, in any case, returns the same erasure, which searches again: somebody new may be known with the address by now.
+ * Requests the erasure of everybody with an address, in any of its forms (interface 4.8). The erasure driver does the
+ * rest. While it searches for them, another request for the address in the same form, in any case, returns the same
+ * erasure, which searches again: somebody new may be known with the address by now.
  */
-export function eraseAddress({ database }: CustomerDependencies, { crmId, email }: { crmId: string; email: string }): Promise<AddressErasure> {
+export function eraseAddress(
+  { database }: CustomerDependencies,
+  { crmId, email }: { crmId: string; email: string },
+): Promise<AddressErasure> {
   return transactOnce(database, crmId, {
     work: async (tx) => getAddressErasure(tx, { crmId, id: await request(tx, crmId, email) }),
     keep: ({ id }) => ({ resourceIds: [id], created: true }),
@@ -55,7 +59,9 @@ export async function getAddressErasure(db: Kysely<CustomerSchema>, key: Erasure
                  SELECT part_id FROM erasure_part AS part WHERE part.crm_id = erasure.crm_id AND part.erasure_id = erasure.id) AS each (id)
          WHERE NOT EXISTS (
                  SELECT FROM erasure_confirmation AS confirmation
-                  WHERE confirmation.crm_id = erasure.crm_id AND confirmation.erasure_id = each.id AND confirmation.service = service.service))`.as('unconfirmed'),
+                  WHERE confirmation.crm_id = erasure.crm_id AND confirmation.erasure_id = each.id AND confirmation.service = service.service))`.as(
+        'unconfirmed',
+      ),
     )
     .where('crmId', '=', key.crmId)
     .where('id', '=', key.id)
@@ -63,14 +69,29 @@ export async function getAddressErasure(db: Kysely<CustomerSchema>, key: Erasure
     .executeTakeFirst();
   if (row === undefined) throw new DomainError('erasure.not_found');
   const { id, requestedAt, completedAt, state, unconfirmed } = row;
-  const isConfirmed = (service: string): boolean => (service === 'customer' ? state !== 'checking' : !unconfirmed.includes(service));
+  const isConfirmed = (service: string): boolean =>
+    service === 'customer' ? state !== 'checking' : !unconfirmed.includes(service);
   const services = ['customer', ...confirmingServices];
-  return { id, requestedAt, completedAt, confirmed: services.filter(isConfirmed), awaiting: services.filter((service) => !isConfirmed(service)) };
+  return {
+    id,
+    requestedAt,
+    completedAt,
+    confirmed: services.filter(isConfirmed),
+    awaiting: services.filter((service) => !isConfirmed(service)),
+  };
 }
 
 /** The address, while other services may need it. Rejects with `erasure.not_found` once the erasure is complete. */
-export async function getErasureAddress({ database }: CustomerDependencies, { crmId, id }: ErasureKey): Promise<string> {
-  const row = await database.kysely.selectFrom('erasure').select('address').where('crmId', '=', crmId).where('id', '=', id).executeTakeFirst();
+export async function getErasureAddress(
+  { database }: CustomerDependencies,
+  { crmId, id }: ErasureKey,
+): Promise<string> {
+  const row = await database.kysely
+    .selectFrom('erasure')
+    .select('address')
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .executeTakeFirst();
   if (row === undefined || row.address === null) throw new DomainError('erasure.not_found');
   return row.address;
 }

@@ -3,7 +3,10 @@ import { measureAtScrape, type Metrics } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 
-/** How many erasures are open, and the age of the oldest; read from the database at each scrape, using the index on the open ones. */
+/**
+ * How many erasures are open, and the age of the oldest; read from the database at each scrape, using the index on the
+ * open ones.
+ */
 export function createErasureMetrics(metrics: Metrics, { kysely }: Database<CustomerSchema>): void {
   measureAtScrape(
     metrics,
@@ -20,7 +23,10 @@ export function createErasureMetrics(metrics: Metrics, { kysely }: Database<Cust
         ])
         .where('state', '<>', 'complete')
         .executeTakeFirstOrThrow();
-      return { scheduling_erasures_open: [{ value: open }], scheduling_erasure_oldest_open_seconds: [{ value: seconds }] };
+      return {
+        scheduling_erasures_open: [{ value: open }],
+        scheduling_erasure_oldest_open_seconds: [{ value: seconds }],
+      };
     },
   );
 }

@@ -11,6 +11,12 @@ export const confirmingServices = ['calendar', 'notification'] as const;
 export const noticeMinutes = 10;
 
 /** The event that asks the other services to erase the person, or what is left of the address. */
-export function requestOf({ crmId, customerId, id: erasureId, subject, notice }: Pick<ErasureRow, 'crmId' | 'customerId' | 'id' | 'subject' | 'notice'>): CustomerErasureRequested {
+export function requestOf({
+  crmId,
+  customerId,
+  id: erasureId,
+  subject,
+  notice,
+}: Pick<ErasureRow, 'crmId' | 'customerId' | 'id' | 'subject' | 'notice'>): CustomerErasureRequested {
   return { crmId, customerId, erasureId, notify: notice !== null, byAddress: subject === 'address' };
 }

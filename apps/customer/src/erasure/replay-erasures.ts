@@ -15,11 +15,16 @@ interface Erased {
 }
 
 /**
- * Repeats every erasure that was requested or completed since a backup was made, after any of the databases was restored from it. Erasures
- * missing from this service's restored database are recovered from the events in NATS, which are kept for 7 days. The requests are republished
- * within a second, and the other services confirm again. Rejects with `broker.unavailable`.
+ * Repeats every erasure that was requested or completed since a backup was made, after any of the databases was
+ * restored from it. Erasures missing from this service's restored database are recovered from the events in NATS, which
+ * are kept for 7 days. The requests are republished within a second, and the other services confirm again. Rejects with
+ * `broker.unavailable`.
  */
-export async function replayErasures(database: Database<CustomerSchema>, broker: Broker, since: Date): Promise<ReplayErasuresResponse> {
+export async function replayErasures(
+  database: Database<CustomerSchema>,
+  broker: Broker,
+  since: Date,
+): Promise<ReplayErasuresResponse> {
   const published = await readPublished(broker, replayConsumer, events.customerErasureRequested, since);
   const told = published.events.map(({ crmId, customerId, erasureId, byAddress }) => ({
     crmId,
@@ -58,9 +63,15 @@ async function requestAgain(tx: Transaction<CustomerSchema>, told: Erased[], sin
 
 async function forgetCustomers(tx: Transaction<CustomerSchema>, replayed: Erased[]): Promise<void> {
   await sql`
-    DELETE FROM customer USING ${rowsOf(replayed)} WHERE customer.crm_id = erased.crm_id AND customer.id = erased.customer_id`.execute(tx);
+    DELETE FROM customer USING ${rowsOf(replayed)} WHERE customer.crm_id = erased.crm_id AND customer.id = erased.customer_id`.execute(
+    tx,
+  );
   for (const [crmId, erased] of Map.groupBy(replayed, ({ crmId }) => crmId)) {
-    await forgetKeys(tx, crmId, erased.map(({ customerId }) => customerId));
+    await forgetKeys(
+      tx,
+      crmId,
+      erased.map(({ customerId }) => customerId),
+    );
   }
 }
 

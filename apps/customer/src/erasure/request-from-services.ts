@@ -5,7 +5,10 @@ import type { CustomerSchema } from '../db/schema.ts';
 import { type ErasureRow, requestOf } from './erasure.ts';
 
 /** Asks the other services to erase the person, or what is left of the address, unless they have been asked. */
-export async function requestFromServices(tx: Transaction<CustomerSchema>, { crmId, id }: Pick<ErasureRow, 'crmId' | 'id'>): Promise<void> {
+export async function requestFromServices(
+  tx: Transaction<CustomerSchema>,
+  { crmId, id }: Pick<ErasureRow, 'crmId' | 'id'>,
+): Promise<void> {
   const requested = await tx
     .updateTable('erasure')
     .set({ state: 'requested', publishedAt: sql<Date>`now()` })

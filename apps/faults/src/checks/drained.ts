@@ -4,10 +4,16 @@ import { sumSamples } from '@scheduling/testing/metric-samples';
 import type { System } from '../system/start-system.ts';
 import type { Violation } from './evidence.ts';
 
-/** An erasure may take 10 minutes (interface 4.4), everything else takes seconds; an event that was not acknowledged comes again after 15. */
+/**
+ * An erasure may take 10 minutes (interface 4.4), everything else takes seconds; an event that was not acknowledged
+ * comes again after 15.
+ */
 const drainMs = 180_000;
 const settledRounds = 3;
-/** A relay with nothing to publish looks every 10 s whether the stream is still there; before that, what was lost is not among what waits. */
+/**
+ * A relay with nothing to publish looks every 10 s whether the stream is still there; before that, what was lost is not
+ * among what waits.
+ */
 const detectionMs = 12_000;
 const reportMs = 10_000;
 
@@ -23,11 +29,16 @@ const gauges: [string, readonly DatabaseService[]][] = [
 ];
 
 /**
- * I6: when everything is whole again, every event is published and processed, every mail sent and every erasure complete, and there is no dead letter.
+ * I6: when everything is whole again, every event is published and processed, every mail sent and every erasure
+ * complete, and there is no dead letter.
  *
  * @param lastFaultMs when the last fault ended, on the clock of `performance`
  */
-export async function waitUntilDrained(system: System, lastFaultMs: number, onProgress: (text: string) => void): Promise<Violation[]> {
+export async function waitUntilDrained(
+  system: System,
+  lastFaultMs: number,
+  onProgress: (text: string) => void,
+): Promise<Violation[]> {
   let last: string[] = [];
   let calm = 0;
   let nextReportMs = performance.now() + reportMs;
@@ -65,13 +76,17 @@ async function readBacklog(system: System): Promise<string[]> {
 async function scrape({ groups }: System, service: DatabaseService): Promise<string> {
   const replica = groups[service].ready[0];
   if (replica === undefined) return '';
-  const response = await fetch(`http://${host}:${replica.ports.metrics}/metrics`, { signal: AbortSignal.timeout(5_000) });
+  const response = await fetch(`http://${host}:${replica.ports.metrics}/metrics`, {
+    signal: AbortSignal.timeout(5_000),
+  });
   return response.text();
 }
 
 /** A mail of which nobody knows whether the server has it is sent again after 10 minutes: let them be over. */
 async function hastenUncertainMails({ postgres }: System): Promise<void> {
   await withClient(postgres.url('notification'), (client) =>
-    client.query(`UPDATE mail SET due_at = now() WHERE state = 'pending' AND uncertain AND lease IS NULL AND due_at > now() + interval '1 minute'`),
+    client.query(
+      `UPDATE mail SET due_at = now() WHERE state = 'pending' AND uncertain AND lease IS NULL AND due_at > now() + interval '1 minute'`,
+    ),
   );
 }

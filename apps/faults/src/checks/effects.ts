@@ -1,7 +1,16 @@
 import { descriptionBy } from '../load/appointments.ts';
 import { personMark } from '../load/customers.ts';
 import type { Operation } from '../load/journal.ts';
-import { type Appointment, type Change, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
+import {
+  type Appointment,
+  type Change,
+  type Customer,
+  lastKnownState,
+  type Participation,
+  type Provider,
+  type State,
+  type User,
+} from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
 
 const reservationMs = 180_000;
@@ -9,8 +18,8 @@ const reservationMs = 180_000;
 const slackMs = 15_000;
 
 /**
- * I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is there. I13: a participation is that of the person
- * whom the reference named.
+ * I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is
+ * there. I13: a participation is that of the person whom the reference named.
  */
 export function checkEffects(evidence: Evidence): Violation[] {
   const unresolved = evidence.journal.operations.filter(({ outcome }) => outcome === undefined);
@@ -24,9 +33,21 @@ export function checkEffects(evidence: Evidence): Violation[] {
 function checkProvider(provider: Provider, lists: Lists, nowMs: number): Violation[] {
   const at = `of ${provider.tenant.crmId} ${provider.reference}`;
   return [
-    ...compare(`customers ${at}`, customersExpected(provider), lists.customers.map(({ customerReference, userName }) => [customerReference, userName])),
-    ...compare(`timeslots ${at}`, timeslotsExpected(provider), lists.timeslots.map(({ reference }) => [reference, ''])),
-    ...compare(`appointments ${at}`, appointmentsExpected(provider), placed(lists).map(({ reference, state, description }) => [reference, `${state} ${description}`])),
+    ...compare(
+      `customers ${at}`,
+      customersExpected(provider),
+      lists.customers.map(({ customerReference, userName }) => [customerReference, userName]),
+    ),
+    ...compare(
+      `timeslots ${at}`,
+      timeslotsExpected(provider),
+      lists.timeslots.map(({ reference }) => [reference, '']),
+    ),
+    ...compare(
+      `appointments ${at}`,
+      appointmentsExpected(provider),
+      placed(lists).map(({ reference, state, description }) => [reference, `${state} ${description}`]),
+    ),
     ...checkSeries(provider, lists),
     ...checkParticipations(provider, lists, nowMs),
   ];
@@ -38,7 +59,9 @@ function placed({ appointments }: Lists): Lists['appointments'] {
 }
 
 function customersExpected({ customers }: Provider): Expected[] {
-  return customers.filter(({ created, erased }) => isDone(created) && !isDone(erased)).map((customer) => [customer.reference, [nameOf(customer)]]);
+  return customers
+    .filter(({ created, erased }) => isDone(created) && !isDone(erased))
+    .map((customer) => [customer.reference, [nameOf(customer)]]);
 }
 
 /** The last one that was accepted. */
@@ -47,7 +70,9 @@ function nameOf({ names }: Customer | User): string {
 }
 
 function timeslotsExpected({ timeslots }: Provider): Expected[] {
-  return timeslots.filter(({ created, deleted }) => isDone(created) && !isDone(deleted)).map(({ reference }) => [reference, ['']]);
+  return timeslots
+    .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
+    .map(({ reference }) => [reference, ['']]);
 }
 
 function appointmentsExpected({ appointments }: Provider): Expected[] {
@@ -62,7 +87,10 @@ function appointmentsExpected({ appointments }: Provider): Expected[] {
 /** Those that it may have. At first it is the name of the product. */
 function descriptionsOf(appointment: Appointment): string[] {
   const updates = possibleUpdates(appointment);
-  const descriptions = [`${appointment.provider.tenant.mark} product`, ...updates.map(({ operation }) => descriptionBy(operation))];
+  const descriptions = [
+    `${appointment.provider.tenant.mark} product`,
+    ...updates.map(({ operation }) => descriptionBy(operation)),
+  ];
   return descriptions.slice(1 + updates.findLastIndex(({ operation }) => isDone(operation)));
 }
 
@@ -72,32 +100,48 @@ export function possibleUpdates(appointment: Appointment): Appointment['updates'
 }
 
 /**
- * An attempt that was not answered may have had its effect before somebody ended the appointment. Then the repetition is rejected because of that, which tells
- * nothing about the attempt (interface 1).
+ * An attempt that was not answered may have had its effect before somebody ended the appointment. Then the repetition
+ * is rejected because of that, which tells nothing about the attempt (interface 1).
  */
-export function isUncertain({ outcome, unknowns }: Operation, { cancelled, deleted }: Pick<Appointment, 'cancelled' | 'deleted'>): boolean {
+export function isUncertain(
+  { outcome, unknowns }: Operation,
+  { cancelled, deleted }: Pick<Appointment, 'cancelled' | 'deleted'>,
+): boolean {
   return outcome === 'failed' && unknowns > 0 && (cancelled !== undefined || deleted !== undefined);
 }
 
 function checkUsers({ users }: Evidence): Violation[] {
   const expected = [...users.keys()].filter(({ created, deleted }) => isDone(created) && !isDone(deleted));
-  const shown = [...users].flatMap(([{ reference, tenant }, user]) => (user === undefined ? [] : [[`${reference} of ${tenant.crmId}`, user.lastName] as [string, string]]));
-  return compare('users', expected.map((user) => [`${user.reference} of ${user.tenant.crmId}`, [nameOf(user)]]), shown);
+  const shown = [...users].flatMap(([{ reference, tenant }, user]) =>
+    user === undefined ? [] : [[`${reference} of ${tenant.crmId}`, user.lastName] as [string, string]],
+  );
+  return compare(
+    'users',
+    expected.map((user) => [`${user.reference} of ${user.tenant.crmId}`, [nameOf(user)]]),
+    shown,
+  );
 }
 
 function checkSeries({ series }: Provider, { appointments }: Lists): Violation[] {
-  const shown = Map.groupBy(appointments.filter(({ resourceReference }) => resourceReference === 'hall@load'), ({ productReference }) => productReference);
+  const shown = Map.groupBy(
+    appointments.filter(({ resourceReference }) => resourceReference === 'hall@load'),
+    ({ productReference }) => productReference,
+  );
   return series.flatMap(({ product, count, created }) => {
     const members = shown.get(product) ?? [];
     const ids = new Set(members.map(({ seriesId }) => seriesId));
     const expected = isDone(created) ? count : 0;
     if (members.length === expected && ids.size === Math.min(expected, 1)) return [];
-    return [violation(`the series of ${product} has ${members.length} appointments in ${ids.size} series, not ${expected}`)];
+    return [
+      violation(`the series of ${product} has ${members.length} appointments in ${ids.size} series, not ${expected}`),
+    ];
   });
 }
 
 function checkParticipations(provider: Provider, { appointments, participations }: Lists, nowMs: number): Violation[] {
-  const inAppointments = new Map(appointments.flatMap((appointment) => appointment.participations.map((each) => [each.reference, each])));
+  const inAppointments = new Map(
+    appointments.flatMap((appointment) => appointment.participations.map((each) => [each.reference, each])),
+  );
   const inList = new Map(participations.map((each) => [each.reference, each]));
   const known = new Set([
     ...provider.participations.map(({ reference }) => reference),
@@ -105,31 +149,56 @@ function checkParticipations(provider: Provider, { appointments, participations 
   ]);
   return [
     ...(inList.size === participations.length ? [] : [violation('a participation is in the list twice')]),
-    ...participations.filter((each) => !known.has(each.reference) && !isAnonymous(each)).map(({ reference }) => violation(`nobody has made the participation ${reference}`)),
+    ...participations
+      .filter((each) => !known.has(each.reference) && !isAnonymous(each))
+      .map(({ reference }) => violation(`nobody has made the participation ${reference}`)),
     ...provider.participations.flatMap((participation) => {
       const expected = expectedStates(participation, nowMs);
-      return [inList, inAppointments].flatMap((shown) => checkParticipation(participation, expected, shown.get(participation.reference)));
+      return [inList, inAppointments].flatMap((shown) =>
+        checkParticipation(participation, expected, shown.get(participation.reference)),
+      );
     }),
   ];
 }
 
 /** What is left of a booking that was over when its customer was erased (interface 4.4). */
 function isAnonymous({ reference, name, customerReference, state }: ShownParticipation): boolean {
-  return reference.startsWith('anonymous-') && name === '' && customerReference === null && (state === 'CANCELED' || state === 'DELETED');
+  return (
+    reference.startsWith('anonymous-') &&
+    name === '' &&
+    customerReference === null &&
+    (state === 'CANCELED' || state === 'DELETED')
+  );
 }
 
-function checkParticipation(participation: Participation, expected: (State | undefined)[], shown: ShownParticipation | undefined): Violation[] {
+function checkParticipation(
+  participation: Participation,
+  expected: (State | undefined)[],
+  shown: ShownParticipation | undefined,
+): Violation[] {
   const { reference, appointment, customer, changes } = participation;
   const described = `${reference} (${changes.map(({ to, operation }) => `${to} ${operation.outcome} ${operation.answer} ${operation.unknowns}`).join(', ')})`;
-  if (!expected.includes(shown?.state)) return [violation(`${described} is ${shown?.state ?? 'absent'}, not ${expected.map((state) => state ?? 'absent').join(' or ')}`)];
+  if (!expected.includes(shown?.state))
+    return [
+      violation(
+        `${described} is ${shown?.state ?? 'absent'}, not ${expected.map((state) => state ?? 'absent').join(' or ')}`,
+      ),
+    ];
   if (shown === undefined) return [];
   const name = nameOf(customer);
   const mark = personMark(customer.provider.tenant.mark, customer.person);
   if (!shown.name.toLowerCase().includes(`${mark} `) || shown.customerReference !== customer.reference) {
-    return [{ invariant: 'I13', text: `${described} is of ${shown.name} (${shown.customerReference}), not of ${name} (${customer.reference})` }];
+    return [
+      {
+        invariant: 'I13',
+        text: `${described} is of ${shown.name} (${shown.customerReference}), not of ${name} (${customer.reference})`,
+      },
+    ];
   }
   const isInPlace = appointment === undefined || shown.appointmentReference === appointment.reference;
-  return shown.name === name && isInPlace ? [] : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
+  return shown.name === name && isInPlace
+    ? []
+    : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
 }
 
 /** Undefined stands for a participation that is not there. */
@@ -138,9 +207,11 @@ function expectedStates({ appointment, customer, changes }: Participation, nowMs
   const [{ to, operation: created }] = changes as [Change];
   if (isDone(customer.erased) || isDone(appointment?.deleted)) return [undefined];
   const isCancelled = isDone(appointment?.cancelled);
-  if (!isDone(created)) return isCancelled && isUncertain(created, appointment!) ? [undefined, 'CANCELED'] : [undefined];
+  if (!isDone(created))
+    return isCancelled && isUncertain(created, appointment!) ? [undefined, 'CANCELED'] : [undefined];
   // It may have begun so after the cancellation (interface 4.3).
-  if (isCancelled && state === 'DELETED' && to === 'DELETED' && created.endedMs > appointment!.cancelled!.startedMs) return ['DELETED', 'CANCELED'];
+  if (isCancelled && state === 'DELETED' && to === 'DELETED' && created.endedMs > appointment!.cancelled!.startedMs)
+    return ['DELETED', 'CANCELED'];
   const expected = isCancelled ? 'CANCELED' : state;
   if (state !== 'RESERVED') return [expected];
   const { startedMs, endedMs } = created;
@@ -159,8 +230,14 @@ function compare(what: string, expected: Expected[], shown: [string, string][]):
     ...(there.size === shown.length ? [] : [violation(`some of the ${what} are there twice`)]),
     ...[...wanted]
       .filter(([reference, values]) => !values.some((value) => there.get(reference) === value))
-      .map(([reference, values]) => violation(`${what}: ${reference} is ${there.get(reference) ?? 'absent'}, not ${values.join(' or ') || 'there'}`)),
-    ...[...there.keys()].filter((reference) => !wanted.has(reference)).map((reference) => violation(`${what}: ${reference} is there, but should not be`)),
+      .map(([reference, values]) =>
+        violation(
+          `${what}: ${reference} is ${there.get(reference) ?? 'absent'}, not ${values.join(' or ') || 'there'}`,
+        ),
+      ),
+    ...[...there.keys()]
+      .filter((reference) => !wanted.has(reference))
+      .map((reference) => violation(`${what}: ${reference} is there, but should not be`)),
   ];
 }
 

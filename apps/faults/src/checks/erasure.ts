@@ -10,7 +10,10 @@ import type { Evidence, Violation } from './evidence.ts';
 
 const personPattern = /person-\d+-of-[a-z]+/gi;
 
-/** I5: neither an answer, nor a database, nor the files of JetStream, nor a log contains anything of a person who was erased. */
+/**
+ * I5: neither an answer, nor a database, nor the files of JetStream, nor a log contains anything of a person who was
+ * erased.
+ */
 export async function checkErasure({ system, tenants, lists, users }: Evidence): Promise<Violation[]> {
   const erased = new Set(tenants.flatMap(erasedPeople));
   const places = [
@@ -21,14 +24,18 @@ export async function checkErasure({ system, tenants, lists, users }: Evidence):
     ...(await readFiles(join(system.folder, 'logs'))),
   ];
   return places.flatMap(([place, text]) => {
-    const found = new Set([...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)));
+    const found = new Set(
+      [...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)),
+    );
     return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still contains ${[...found].join(', ')}` }];
   });
 }
 
 /** The marks of those who were. */
 function erasedPeople({ mark, providers, users }: Tenant): string[] {
-  const customers = providers.flatMap((provider) => provider.customers.filter(({ erased }) => isDone(erased))).map(({ person }) => person);
+  const customers = providers
+    .flatMap((provider) => provider.customers.filter(({ erased }) => isDone(erased)))
+    .map(({ person }) => person);
   const deleted = users.filter((user) => isDone(user.deleted)).map(({ reference }) => reference);
   return [...customers, ...deleted].map((person) => personMark(mark, person));
 }
@@ -37,10 +44,14 @@ function erasedPeople({ mark, providers, users }: Tenant): string[] {
 async function readRows({ postgres }: System): Promise<(readonly [string, string])[]> {
   const read = (service: string) =>
     withClient(postgres.url(service), async (client) => {
-      const tables = await client.query<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
+      const tables = await client.query<{ name: string }>(
+        `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+      );
       const found: (readonly [string, string])[] = [];
       for (const { name } of tables.rows) {
-        const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM "${name}" AS t WHERE t::text ILIKE '%person-%' OR t::text LIKE '%${Buffer.from('person-').toString('hex')}%'`);
+        const { rows } = await client.query<{ row: string }>(
+          `SELECT t::text AS row FROM "${name}" AS t WHERE t::text ILIKE '%person-%' OR t::text LIKE '%${Buffer.from('person-').toString('hex')}%'`,
+        );
         found.push([`${service}.${name}`, rows.map(({ row }) => withBytes(row)).join('\n')]);
       }
       return found;
@@ -56,5 +67,9 @@ function withBytes(row: string): string {
 async function readFiles(folder: string): Promise<(readonly [string, string])[]> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((file) => file.isFile());
   // JetStream may remove one meanwhile.
-  return Promise.all(files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name), 'latin1').catch(() => '')] as const));
+  return Promise.all(
+    files.map(
+      async ({ parentPath, name }) => [name, await readFile(join(parentPath, name), 'latin1').catch(() => '')] as const,
+    ),
+  );
 }

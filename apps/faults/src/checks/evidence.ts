@@ -77,7 +77,8 @@ const yearMs = 365 * 24 * 3_600_000;
 
 export async function readLists(provider: Provider): Promise<Lists> {
   const { tenant, at } = provider;
-  const read = async <T>(address: string, query?: Record<string, string>): Promise<T> => (await tenant.client.read(address, query)).body as T;
+  const read = async <T>(address: string, query?: Record<string, string>): Promise<T> =>
+    (await tenant.client.read(address, query)).body as T;
   const period = { from: timeOf(firstDayMs), to: timeOf(firstDayMs + yearMs) };
   const [appointments, participations, customers, ...timeslots] = await Promise.all([
     read<ShownAppointment[]>(`${at}/appointments`),

@@ -4,17 +4,27 @@ import { possibleUpdates } from './effects.ts';
 import type { Evidence, Feed, Violation } from './evidence.ts';
 
 /** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
-const transitions = new Set(['RESERVED BOOKED', 'REQUESTED BOOKED', 'BOOKED DELETED', 'RESERVED CANCELED', 'REQUESTED CANCELED', 'BOOKED CANCELED', 'DELETED CANCELED']);
+const transitions = new Set([
+  'RESERVED BOOKED',
+  'REQUESTED BOOKED',
+  'BOOKED DELETED',
+  'RESERVED CANCELED',
+  'REQUESTED CANCELED',
+  'BOOKED CANCELED',
+  'DELETED CANCELED',
+]);
 
 /**
- * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event once, in the order of versions, and
- * whoever followed it has missed none, and neither has a webhook.
+ * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event
+ * once, in the order of versions, and whoever followed it has missed none, and neither has a webhook.
  */
 export function checkHistories({ feeds, lists }: Evidence): Violation[] {
   return [...feeds].flatMap(([tenant, feed]) => [
     ...checkFollowed(tenant, feed),
     ...checkDelivered(tenant, feed),
-    ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) => checkHistory(tenant, id, events, updatesOf(tenant, events))),
+    ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) =>
+      checkHistory(tenant, id, events, updatesOf(tenant, events)),
+    ),
     ...tenant.providers.flatMap((provider) => checkComplete(provider, feed, [...lists.get(provider)!.participations])),
   ]);
 }
@@ -22,10 +32,14 @@ export function checkHistories({ feeds, lists }: Evidence): Violation[] {
 function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[] {
   const ids = read.map(({ id }) => id);
   const violations: Violation[] = [];
-  if (new Set(ids).size < ids.length) violations.push({ invariant: 'I12', text: `the feed of ${crmId} contains an event twice` });
+  if (new Set(ids).size < ids.length)
+    violations.push({ invariant: 'I12', text: `the feed of ${crmId} contains an event twice` });
   const difference = ids.findIndex((id, index) => followed[index]?.id !== id);
   if (difference >= 0) {
-    violations.push({ invariant: 'I12', text: `a client read ${followed.length} events while following the feed of ${crmId}, which now has ${ids.length}; the first difference is at ${difference}` });
+    violations.push({
+      invariant: 'I12',
+      text: `a client read ${followed.length} events while following the feed of ${crmId}, which now has ${ids.length}; the first difference is at ${difference}`,
+    });
   }
   return violations;
 }
@@ -34,10 +48,18 @@ function checkFollowed({ crmId }: Tenant, { followed, read }: Feed): Violation[]
 function checkDelivered({ crmId }: Tenant, { delivered, followed }: Feed): Violation[] {
   const difference = followed.findIndex(({ id }, index) => delivered[index] !== id);
   if (difference < 0) return [];
-  return [{ invariant: 'I12', text: `the webhook of ${crmId} got ${delivered.length} of ${followed.length} events; the first difference is at ${difference}` }];
+  return [
+    {
+      invariant: 'I12',
+      text: `the webhook of ${crmId} got ${delivered.length} of ${followed.length} events; the first difference is at ${difference}`,
+    },
+  ];
 }
 
-/** How often the appointment of a participation was updated, which does not change its state. The feed does not name appointments that are deleted. */
+/**
+ * How often the appointment of a participation was updated, which does not change its state. The feed does not name
+ * appointments that are deleted.
+ */
 function updatesOf({ providers }: Tenant, events: FeedEvent[]): number {
   const { providerReference, data } = events[0]!;
   const provider = providers.find(({ reference }) => reference === providerReference);
@@ -50,29 +72,44 @@ function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[], update
   const described = `${events[0]!.type.split('.')[0]} ${id} of ${crmId}: ${events.map(({ type, data }) => `${data.version} ${type} ${data.previousState ?? ''} ${data.state ?? ''}`).join(', ')}`;
   const violations: Violation[] = [];
   // Mails and webhooks have no versions.
-  if (events.some(({ data }, index) => data.version !== null && data.version !== index + 1)) violations.push({ invariant: 'I12', text: `out of order or incomplete: ${described}` });
-  if (events[0]!.type.startsWith('participation.') && !isLegal(events, updates)) violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
+  if (events.some(({ data }, index) => data.version !== null && data.version !== index + 1))
+    violations.push({ invariant: 'I12', text: `out of order or incomplete: ${described}` });
+  if (events[0]!.type.startsWith('participation.') && !isLegal(events, updates))
+    violations.push({ invariant: 'I8', text: `not permitted: ${described}` });
   return violations;
 }
 
 function isLegal(events: FeedEvent[], updates: number): boolean {
-  const unchanged = events.filter(({ type, data }) => type === 'participation.changed' && data.state === data.previousState);
+  const unchanged = events.filter(
+    ({ type, data }) => type === 'participation.changed' && data.state === data.previousState,
+  );
   if (unchanged.length > updates) return false;
   return events.every(({ type, data: { state, previousState } }, index) => {
     const before = events[index - 1]?.data.state ?? null;
     if (type === 'participation.created') return index === 0 && previousState === null;
     if (previousState !== before) return false;
-    if (type === 'participation.changed') return state === previousState || transitions.has(`${previousState} ${state}`);
+    if (type === 'participation.changed')
+      return state === previousState || transitions.has(`${previousState} ${state}`);
     if (type === 'participation.moved') return state === previousState && (state === 'BOOKED' || state === 'REQUESTED');
     return type === 'participation.removed' && index === events.length - 1;
   });
 }
 
-/** The last event of each participation that is there says the state that it has. The feed names nobody who was erased. */
-function checkComplete({ tenant }: Provider, { read }: Feed, participations: { reference: string; state: string }[]): Violation[] {
+/**
+ * The last event of each participation that is there says the state that it has. The feed names nobody who was erased.
+ */
+function checkComplete(
+  { tenant }: Provider,
+  { read }: Feed,
+  participations: { reference: string; state: string }[],
+): Violation[] {
   const states = new Map<string, string | null>();
-  for (const { type, data } of read) if (type.startsWith('participation.') && data.reference !== null) states.set(data.reference, data.state);
+  for (const { type, data } of read)
+    if (type.startsWith('participation.') && data.reference !== null) states.set(data.reference, data.state);
   return participations
     .filter(({ reference, state }) => !reference.startsWith('anonymous-') && states.get(reference) !== state)
-    .map(({ reference, state }): Violation => ({ invariant: 'I12', text: `${reference} of ${tenant.crmId} is ${state}, but the feed says ${states.get(reference) ?? 'nothing'}` }));
+    .map(({ reference, state }): Violation => ({
+      invariant: 'I12',
+      text: `${reference} of ${tenant.crmId} is ${state}, but the feed says ${states.get(reference) ?? 'nothing'}`,
+    }));
 }

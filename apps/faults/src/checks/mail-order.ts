@@ -8,26 +8,43 @@ import { groupByToken, holderAs, holderOf } from './mails.ts';
 export function checkMailOrder({ lists, system: { mail } }: Evidence): Violation[] {
   const byToken = groupByToken(mail.mails);
   const participations = [...lists.keys()].flatMap((provider) => provider.participations);
-  return [...participations.flatMap((participation) => checkChanges(participation, byToken)), ...checkCalendars(mail.mails)];
+  return [
+    ...participations.flatMap((participation) => checkChanges(participation, byToken)),
+    ...checkCalendars(mail.mails),
+  ];
 }
 
 /** By the texts that clients gave with their changes. */
 function checkChanges(participation: Participation, byToken: Map<string, ReceivedMail[]>): Violation[] {
   const steps = operationsOn(participation).map((operation) => ({
     operation,
-    arrivals: (byToken.get(operation.token) ?? []).filter((mail) => holderOf(mail) === holderAs(participation.customer)).map(({ arrivedMs }) => arrivedMs),
+    arrivals: (byToken.get(operation.token) ?? [])
+      .filter((mail) => holderOf(mail) === holderAs(participation.customer))
+      .map(({ arrivedMs }) => arrivedMs),
   }));
   return steps.flatMap((step) => {
-    const overtaken = steps.filter((later) => step.operation.endedMs < later.operation.startedMs && Math.max(...step.arrivals) > Math.min(...later.arrivals));
-    return overtaken.map(({ operation }) => violation(`the mail about ${step.operation.token} of ${participation.reference} came after the one about ${operation.token}`));
+    const overtaken = steps.filter(
+      (later) =>
+        step.operation.endedMs < later.operation.startedMs && Math.max(...step.arrivals) > Math.min(...later.arrivals),
+    );
+    return overtaken.map(({ operation }) =>
+      violation(
+        `the mail about ${step.operation.token} of ${participation.reference} came after the one about ${operation.token}`,
+      ),
+    );
   });
 }
 
-/** With the cancellation of its appointment, unless the customer has another participation there: the mails about both are alike. */
+/**
+ * With the cancellation of its appointment, unless the customer has another participation there: the mails about both
+ * are alike.
+ */
 function operationsOn(participation: Participation): Operation[] {
   const { provider, customer, appointment, changes } = participation;
   const own = changes.map(({ operation }) => operation);
-  const isOnly = provider.participations.filter((each) => each.appointment === appointment && each.customer === customer).length === 1;
+  const isOnly =
+    provider.participations.filter((each) => each.appointment === appointment && each.customer === customer).length ===
+    1;
   return appointment?.cancelled === undefined || !isOnly ? own : [...own, appointment.cancelled];
 }
 
@@ -39,14 +56,20 @@ function checkCalendars(mails: readonly ReceivedMail[]): Violation[] {
     if (uid === undefined || sequence === undefined) return [];
     const before = last.get(uid) ?? 0;
     last.set(uid, Math.max(before, sequence));
-    return sequence < before ? [violation(`${mail.recipients.join()} got version ${sequence} of ${uid} after version ${before}`)] : [];
+    return sequence < before
+      ? [violation(`${mail.recipients.join()} got version ${sequence} of ${uid} after version ${before}`)]
+      : [];
   });
 }
 
 function eventOf({ parsed }: ReceivedMail): { uid: string; sequence: number } | undefined {
-  const file = parsed.attachments.find(({ contentType }) => contentType === 'text/calendar' || contentType === 'application/ics');
+  const file = parsed.attachments.find(
+    ({ contentType }) => contentType === 'text/calendar' || contentType === 'application/ics',
+  );
   const text = file?.content.toString('utf8').replaceAll(/\r\n[ \t]/g, '');
-  const [uid, sequence] = [/^UID:(.+)$/m, /^SEQUENCE:(\d+)$/m].map((line) => (text === undefined ? undefined : line.exec(text)?.[1]?.trim()));
+  const [uid, sequence] = [/^UID:(.+)$/m, /^SEQUENCE:(\d+)$/m].map((line) =>
+    text === undefined ? undefined : line.exec(text)?.[1]?.trim(),
+  );
   return uid === undefined || sequence === undefined ? undefined : { uid, sequence: Number(sequence) };
 }
 

@@ -2,11 +2,23 @@ import type { ReceivedMail } from '@scheduling/testing/smtp';
 import { descriptionBy } from '../load/appointments.ts';
 import type { Operation } from '../load/journal.ts';
 import { personMark } from '../load/customers.ts';
-import { type Appointment, type Change, type Customer, lastKnownState, type Participation, type Provider, type State, type User } from '../load/model.ts';
+import {
+  type Appointment,
+  type Change,
+  type Customer,
+  lastKnownState,
+  type Participation,
+  type Provider,
+  type State,
+  type User,
+} from '../load/model.ts';
 import { isDone, isUncertain, possibleUpdates } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
 
-/** Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came later. */
+/**
+ * Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came
+ * later.
+ */
 type Demand = 'due' | 'forbidden' | 'either';
 
 /** A copy that arrives this long before a fault may not be recorded any more when that begins. */
@@ -15,8 +27,8 @@ const beforeMs = 2_000;
 const afterMs = 10_000;
 
 /**
- * I3: each mail that is demanded has come, and no other. I4: each has come once, except where it could not be known that it had come. I14: none went to an address
- * that had been replaced before.
+ * I3: each mail that is demanded has come, and no other. I4: each has come once, except where it could not be known
+ * that it had come. I14: none went to an address that had been replaced before.
  */
 export function checkMails(evidence: Evidence): Violation[] {
   const { mails } = evidence.system.mail;
@@ -24,13 +36,21 @@ export function checkMails(evidence: Evidence): Violation[] {
   const providers = [...evidence.lists.keys()];
   const known = new Set(evidence.journal.operations.map(({ token }) => token));
   return [
-    ...providers.flatMap((provider) => provider.participations.flatMap((participation) => checkChanges(participation, byToken))),
-    ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken))),
-    ...providers.flatMap((provider) => provider.appointments.flatMap((appointment) => checkUpdates(provider, appointment, mails))),
+    ...providers.flatMap((provider) =>
+      provider.participations.flatMap((participation) => checkChanges(participation, byToken)),
+    ),
+    ...providers.flatMap((provider) =>
+      provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken)),
+    ),
+    ...providers.flatMap((provider) =>
+      provider.appointments.flatMap((appointment) => checkUpdates(provider, appointment, mails)),
+    ),
     ...providers.flatMap((provider) => checkRemovals(provider, mails)),
     ...providers.flatMap((provider) => checkAddresses(provider, evidence)),
     ...evidence.tenants.flatMap(({ users }) => users.flatMap((user) => checkVerification(user, mails))),
-    ...[...byToken.keys()].filter((token) => !known.has(token)).map((token): Violation => ({ invariant: 'I3', text: `a mail that belongs to no change: ${token}` })),
+    ...[...byToken.keys()]
+      .filter((token) => !known.has(token))
+      .map((token): Violation => ({ invariant: 'I3', text: `a mail that belongs to no change: ${token}` })),
     ...checkCopies(evidence),
     ...checkMarks(evidence),
   ];
@@ -67,18 +87,29 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
     const demand = demandOf(participation, change, before);
     const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
     if (demand === 'due' && mails.length === 0) return [{ invariant: 'I3', text: `missing mail about ${described}` }];
-    if (demand === 'forbidden' && mails.length > 0) return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
+    if (demand === 'forbidden' && mails.length > 0)
+      return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
     const others = mails.filter((mail) => holderOf(mail) !== holderAs(participation.customer));
-    return others.map(({ recipients }): Violation => ({ invariant: 'I3', text: `the mail about ${described} went to ${recipients.join()}` }));
+    return others.map(({ recipients }): Violation => ({
+      invariant: 'I3',
+      text: `the mail about ${described} went to ${recipients.join()}`,
+    }));
   });
 }
 
-function demandOf({ appointment, customer }: Participation, { to, notify, operation }: Change, before: State | undefined): Demand {
+function demandOf(
+  { appointment, customer }: Participation,
+  { to, notify, operation }: Change,
+  before: State | undefined,
+): Demand {
   if (!notify || !demandsMail(before, to)) return 'forbidden';
   if (appointment !== undefined && isUncertain(operation, appointment)) return 'either';
   if (!isDone(operation)) return 'forbidden';
   // Nobody is told of what no longer exists, and a cancellation may have come first.
-  const isOver = customer.erased !== undefined || appointment?.deleted !== undefined || (appointment?.cancelled !== undefined && before !== undefined);
+  const isOver =
+    customer.erased !== undefined ||
+    appointment?.deleted !== undefined ||
+    (appointment?.cancelled !== undefined && before !== undefined);
   return isOver || to === 'moved' ? 'either' : 'due';
 }
 
@@ -100,20 +131,30 @@ function demandsMail(before: State | undefined, to: Change['to']): boolean {
 }
 
 /** Everybody who was RESERVED, REQUESTED or BOOKED is told once that an appointment was cancelled. */
-function checkCancellation(provider: Provider, appointment: Appointment, byToken: Map<string, ReceivedMail[]>): Violation[] {
+function checkCancellation(
+  provider: Provider,
+  appointment: Appointment,
+  byToken: Map<string, ReceivedMail[]>,
+): Violation[] {
   const { cancelled, embedded } = appointment;
   if (cancelled === undefined) return [];
   const told = new Set((byToken.get(cancelled.token) ?? []).map(holderOf));
   const due = new Set<string>();
   const possible = new Set<string>();
   for (const participation of provider.participations.filter((each) => each.appointment === appointment)) {
-    const demand = isDone(cancelled) ? demandOfCancellation(participation, cancelled.startedMs, cancelled.endedMs) : 'forbidden';
+    const demand = isDone(cancelled)
+      ? demandOfCancellation(participation, cancelled.startedMs, cancelled.endedMs)
+      : 'forbidden';
     if (demand === 'due') due.add(holderAs(participation.customer));
     if (demand === 'either') possible.add(holderAs(participation.customer));
   }
   for (const { email } of isDone(cancelled) ? embedded : []) due.add(email);
-  const missing = [...due.difference(told)].map((email) => `${email} was not told that ${appointment.reference} was cancelled`);
-  const surplus = [...told.difference(due).difference(possible)].map((email) => `${email} was told that ${appointment.reference} was cancelled`);
+  const missing = [...due.difference(told)].map(
+    (email) => `${email} was not told that ${appointment.reference} was cancelled`,
+  );
+  const surplus = [...told.difference(due).difference(possible)].map(
+    (email) => `${email} was told that ${appointment.reference} was cancelled`,
+  );
   return [...missing, ...surplus].map((text): Violation => ({ invariant: 'I3', text }));
 }
 
@@ -126,25 +167,49 @@ function demandOfCancellation({ changes, customer }: Participation, startedMs: n
   return state === 'BOOKED' || state === 'REQUESTED' ? 'due' : 'forbidden';
 }
 
-/** Everybody who is REQUESTED or BOOKED is told of an update. What the mail says is what the appointment is then, which may be due to a later one. */
+/**
+ * Everybody who is REQUESTED or BOOKED is told of an update. What the mail says is what the appointment is then, which
+ * may be due to a later one.
+ */
 function checkUpdates(provider: Provider, appointment: Appointment, mails: readonly ReceivedMail[]): Violation[] {
   const { reference, updates, embedded, cancelled, deleted } = appointment;
   const participations = provider.participations.filter((each) => each.appointment === appointment);
-  const people = new Set([...embedded.map(({ email }) => email), ...participations.map(({ customer }) => holderAs(customer))]);
+  const people = new Set([
+    ...embedded.map(({ email }) => email),
+    ...participations.map(({ customer }) => holderAs(customer)),
+  ]);
   const texts = updates.map(({ operation }) => descriptionBy(operation));
   const told = mails
     .map((mail) => ({ recipient: holderOf(mail), update: texts.indexOf(updateOf(mail) ?? '') }))
     .filter(({ update }) => update >= 0);
   const possible = possibleUpdates(appointment);
-  const surplus = told.filter(({ recipient, update }) => !people.has(recipient) || !possible.includes(updates[update]!));
-  const due = cancelled !== undefined || deleted !== undefined ? [] : updates.flatMap(({ operation, notify }, update) => (notify && isDone(operation) ? [{ operation, update }] : []));
+  const surplus = told.filter(
+    ({ recipient, update }) => !people.has(recipient) || !possible.includes(updates[update]!),
+  );
+  const due =
+    cancelled !== undefined || deleted !== undefined
+      ? []
+      : updates.flatMap(({ operation, notify }, update) =>
+          notify && isDone(operation) ? [{ operation, update }] : [],
+        );
   const missing = due.flatMap(({ operation, update }) => {
-    const recipients = [...embedded.map(({ email }) => email), ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => holderAs(customer))];
-    return recipients.filter((recipient) => !told.some((each) => each.recipient === recipient && each.update >= update)).map((recipient) => ({ recipient, update }));
+    const recipients = [
+      ...embedded.map(({ email }) => email),
+      ...participations.filter((each) => tookPart(each, operation)).map(({ customer }) => holderAs(customer)),
+    ];
+    return recipients
+      .filter((recipient) => !told.some((each) => each.recipient === recipient && each.update >= update))
+      .map((recipient) => ({ recipient, update }));
   });
   return [
-    ...missing.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} got no mail "${texts[update]}", ${reference}` })),
-    ...surplus.map(({ recipient, update }): Violation => ({ invariant: 'I3', text: `${recipient} got an unexpected mail "${texts[update]}", ${reference}` })),
+    ...missing.map(({ recipient, update }): Violation => ({
+      invariant: 'I3',
+      text: `${recipient} got no mail "${texts[update]}", ${reference}`,
+    })),
+    ...surplus.map(({ recipient, update }): Violation => ({
+      invariant: 'I3',
+      text: `${recipient} got an unexpected mail "${texts[update]}", ${reference}`,
+    })),
   ];
 }
 
@@ -155,28 +220,50 @@ function updateOf({ parsed }: ReceivedMail): string | undefined {
 
 /** Certainly, all the time since the update, and before: nothing else happened to the participation. */
 function tookPart({ changes, customer }: Participation, update: Operation): boolean {
-  if (customer.erased !== undefined || changes.some(({ operation }) => operation.endedMs > update.startedMs)) return false;
+  if (customer.erased !== undefined || changes.some(({ operation }) => operation.endedMs > update.startedMs))
+    return false;
   const state = lastKnownState({ changes });
   return state === 'BOOKED' || state === 'REQUESTED';
 }
 
 /** A user who asked for it gets one mail, unless the user was deleted first. */
 function checkVerification({ email, verification, deleted }: User, mails: readonly ReceivedMail[]): Violation[] {
-  const count = new Set(mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed.messageId)).size;
+  const count = new Set(
+    mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed.messageId),
+  ).size;
   const most = isDone(verification) ? 1 : 0;
   const least = deleted === undefined ? most : 0;
-  return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${email} got ${count} verification mails instead of ${least} to ${most}` }];
+  return count >= least && count <= most
+    ? []
+    : [{ invariant: 'I3', text: `${email} got ${count} verification mails instead of ${least} to ${most}` }];
 }
 
-/** Whoever was erased is told once of each booking or request that this ended. Among the mails to customers, only these are neither about an operation with a message nor about an update. */
+/**
+ * Whoever was erased is told once of each booking or request that this ended. Among the mails to customers, only these
+ * are neither about an operation with a message nor about an update.
+ */
 function checkRemovals({ customers, participations }: Provider, mails: readonly ReceivedMail[]): Violation[] {
-  const withoutToken = Map.groupBy(mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined), holderOf);
+  const withoutToken = Map.groupBy(
+    mails.filter((mail) => tokenOf(mail) === undefined && updateOf(mail) === undefined),
+    holderOf,
+  );
   return customers.flatMap((customer) => {
     const count = new Set((withoutToken.get(holderAs(customer)) ?? []).map(({ parsed }) => parsed.messageId)).size;
     const own = participations.filter((participation) => participation.customer === customer);
-    const least = isDone(customer.erased) ? own.filter((participation) => wasActive(participation, customer.erased!.startedMs)).length : 0;
-    const most = isDone(customer.erased) ? own.filter((participation) => !wasOver(participation, customer.erased!.startedMs)).length : 0;
-    return count >= least && count <= most ? [] : [{ invariant: 'I3', text: `${holderAs(customer)} got ${count} mails about the erasure instead of ${least} to ${most}` }];
+    const least = isDone(customer.erased)
+      ? own.filter((participation) => wasActive(participation, customer.erased!.startedMs)).length
+      : 0;
+    const most = isDone(customer.erased)
+      ? own.filter((participation) => !wasOver(participation, customer.erased!.startedMs)).length
+      : 0;
+    return count >= least && count <= most
+      ? []
+      : [
+          {
+            invariant: 'I3',
+            text: `${holderAs(customer)} got ${count} mails about the erasure instead of ${least} to ${most}`,
+          },
+        ];
   });
 }
 
@@ -191,7 +278,10 @@ function checkAddresses({ customers }: Provider, { system: { mail }, journal }: 
         const cause = operations.get(tokenOf(each) ?? updateOf(each)?.replace('description', 'token') ?? '') ?? erased;
         return replaced !== undefined && cause !== undefined && replaced.operation.endedMs <= cause.startedMs;
       });
-      return late.map(({ parsed }): Violation => ({ invariant: 'I14', text: `${email} got "${parsed.subject}" after it had been replaced by ${replaced!.email}` }));
+      return late.map(({ parsed }): Violation => ({
+        invariant: 'I14',
+        text: `${email} got "${parsed.subject}" after it had been replaced by ${replaced!.email}`,
+      }));
     }),
   );
 }
@@ -206,15 +296,24 @@ function wasActive({ changes, appointment }: Participation, atMs: number): boole
 
 /** Certainly. */
 function wasOver({ changes }: Participation, atMs: number): boolean {
-  return changes.some(({ to, operation }) => (to === 'CANCELED' || to === 'DELETED') && isDone(operation) && operation.endedMs <= atMs);
+  return changes.some(
+    ({ to, operation }) => (to === 'CANCELED' || to === 'DELETED') && isDone(operation) && operation.endedMs <= atMs,
+  );
 }
 
 function checkCopies({ system: { mail }, injected, loadStartedMs }: Evidence): Violation[] {
-  const disturbances = injected.filter(({ parts }) => parts.some((part) => part === 'notification' || part === 'postgres' || part === 'mail'));
+  const disturbances = injected.filter(({ parts }) =>
+    parts.some((part) => part === 'notification' || part === 'postgres' || part === 'mail'),
+  );
   const byId = Map.groupBy(mail.mails, ({ parsed }) => parsed.messageId ?? '');
   return [...byId].flatMap(([id, copies]) => {
-    const unexplained = copies.slice(0, -1).filter(({ arrivedMs }) => !wasDisturbed(arrivedMs - loadStartedMs, disturbances));
-    return unexplained.map((): Violation => ({ invariant: 'I4', text: `${id} arrived ${copies.length} times for no known reason: ${copies[0]!.parsed.subject}` }));
+    const unexplained = copies
+      .slice(0, -1)
+      .filter(({ arrivedMs }) => !wasDisturbed(arrivedMs - loadStartedMs, disturbances));
+    return unexplained.map((): Violation => ({
+      invariant: 'I4',
+      text: `${id} arrived ${copies.length} times for no known reason: ${copies[0]!.parsed.subject}`,
+    }));
   });
 }
 
@@ -225,6 +324,12 @@ function wasDisturbed(atMs: number, disturbances: readonly InjectedFault[]): boo
 /** I9: a mail of one CRM contains nothing of the other. */
 function checkMarks({ system: { mail }, tenants }: Evidence): Violation[] {
   return mail.mails
-    .filter(({ raw, parsed }) => tenants.filter(({ mark }) => `${raw} ${parsed.text}`.toLowerCase().includes(mark.toLowerCase())).length !== 1)
-    .map(({ parsed }): Violation => ({ invariant: 'I9', text: `a mail contains texts of both CRMs, or of neither: ${parsed.subject}` }));
+    .filter(
+      ({ raw, parsed }) =>
+        tenants.filter(({ mark }) => `${raw} ${parsed.text}`.toLowerCase().includes(mark.toLowerCase())).length !== 1,
+    )
+    .map(({ parsed }): Violation => ({
+      invariant: 'I9',
+      text: `a mail contains texts of both CRMs, or of neither: ${parsed.subject}`,
+    }));
 }

@@ -5,10 +5,16 @@ import type { Violation } from './evidence.ts';
 /** A reservation is over after 3 minutes and removed within another 5 seconds (interface 3.1). */
 const removalMs = 15_000;
 
-/** I7: no reservation stays. The database's clock, which decides about them, is put forward by 4 minutes. Last of all: it changes what is there. */
+/**
+ * I7: no reservation stays. The database's clock, which decides about them, is put forward by 4 minutes. Last of all:
+ * it changes what is there.
+ */
 export async function checkReservations({ postgres, groups }: System): Promise<Violation[]> {
-  await withClient(postgres.url('postgres'), (client) => client.query(`ALTER DATABASE calendar SET scheduling.clock_offset = '4 minutes'`));
-  // The offset counts for new connections, and a process that runs expects none to be over before the first one should be.
+  await withClient(postgres.url('postgres'), (client) =>
+    client.query(`ALTER DATABASE calendar SET scheduling.clock_offset = '4 minutes'`),
+  );
+  // The offset counts for new connections, and a process that runs expects none to be over before the first one should
+  // be.
   await groups.calendar.replaceAll();
   const left = async () =>
     withClient(postgres.url('calendar'), async (client) => {
@@ -21,10 +27,18 @@ export async function checkReservations({ postgres, groups }: System): Promise<V
       return rows[0]!;
     });
   try {
-    await waitUntil(async () => Object.values(await left()).every((count) => count === 0), { what: 'the end of all reservations', timeoutMs: removalMs });
+    await waitUntil(async () => Object.values(await left()).every((count) => count === 0), {
+      what: 'the end of all reservations',
+      timeoutMs: removalMs,
+    });
     return [];
   } catch {
     const { reserved, miscounted } = await left();
-    return [{ invariant: 'I7', text: `${reserved} reservations are left, and ${miscounted} appointments have a wrong number of seats taken` }];
+    return [
+      {
+        invariant: 'I7',
+        text: `${reserved} reservations are left, and ${miscounted} appointments have a wrong number of seats taken`,
+      },
+    ];
   }
 }

@@ -15,14 +15,24 @@ export const fullBrokerDisk: Fault = {
   name: 'disk of NATS full',
   prepare: (_random, { longestMs }) => {
     const ms = Math.min(longestMs, fullMs);
-    return { what: `for ${ms / 1_000} s`, parts: ['nats'], lastsMs: ms + 2_000, run: ({ nats }) => nats.whileDiskFull(() => delay(ms)) };
+    return {
+      what: `for ${ms / 1_000} s`,
+      parts: ['nats'],
+      lastsMs: ms + 2_000,
+      run: ({ nats }) => nats.whileDiskFull(() => delay(ms)),
+    };
   },
 };
 
 export const killBroker: Fault = {
   id: 'F10',
   name: 'kill -9 of NATS',
-  prepare: () => ({ what: 'and started at once', parts: ['nats'], lastsMs: 1_000, run: ({ nats }) => nats.whileDown(async () => undefined) }),
+  prepare: () => ({
+    what: 'and started at once',
+    parts: ['nats'],
+    lastsMs: 1_000,
+    run: ({ nats }) => nats.whileDown(async () => undefined),
+  }),
 };
 
 export const brokerDown: Fault = {
@@ -50,7 +60,9 @@ export const deleteStream: Fault = {
   id: 'F13',
   name: 'stream or consumer deleted',
   prepare: (random) => {
-    const consumers = consumingServices.flatMap((service) => consumedEvents[service].map((event) => consumerName(service, event)));
+    const consumers = consumingServices.flatMap((service) =>
+      consumedEvents[service].map((event) => consumerName(service, event)),
+    );
     const consumer = random.chance(0.7) ? random.pick(consumers) : undefined;
     return {
       what: consumer ?? 'the stream',
@@ -58,7 +70,11 @@ export const deleteStream: Fault = {
       lastsMs: 500,
       // It may be gone already, because an earlier fault has lost it.
       run: ({ nats }) =>
-        succeeds(nats.manage(({ streams, consumers }) => (consumer === undefined ? streams.delete(streamName) : consumers.delete(streamName, consumer)))),
+        succeeds(
+          nats.manage(({ streams, consumers }) =>
+            consumer === undefined ? streams.delete(streamName) : consumers.delete(streamName, consumer),
+          ),
+        ),
     };
   },
 };
@@ -77,7 +93,9 @@ export const repeatedEvents: Fault = {
         for (const { shuffle } of publishers) shuffle.start(random);
         await delay(ms);
         for (const { shuffle } of publishers) shuffle.stop();
-        return succeeds(nats.manage((manager, connection) => republish(manager, connection, { count: repeatedCount, random })));
+        return succeeds(
+          nats.manage((manager, connection) => republish(manager, connection, { count: repeatedCount, random })),
+        );
       },
     };
   },

@@ -8,7 +8,13 @@ const lockedMs = 8_000;
 const fullMs = 10_000;
 
 /** The table that most statements of a service need. */
-const busiestTable: Record<DatabaseService, string> = { identity: 'provider', calendar: 'appointment', customer: 'customer', notification: 'mail', webhook: 'event' };
+const busiestTable: Record<DatabaseService, string> = {
+  identity: 'provider',
+  calendar: 'appointment',
+  customer: 'customer',
+  notification: 'mail',
+  webhook: 'event',
+};
 
 export const restartDatabase: Fault = {
   id: 'F4',
@@ -43,7 +49,12 @@ export const hangingDatabase: Fault = {
   name: 'SIGSTOP of Postgres for 30 s',
   prepare: (_random, { longestMs }) => {
     const ms = Math.min(longestMs, hangMs);
-    return { what: `${ms / 1_000} s`, parts: ['postgres'], lastsMs: ms, run: ({ postgres }) => postgres.whileHanging(() => delay(ms)) };
+    return {
+      what: `${ms / 1_000} s`,
+      parts: ['postgres'],
+      lastsMs: ms,
+      run: ({ postgres }) => postgres.whileHanging(() => delay(ms)),
+    };
   },
 };
 
@@ -76,6 +87,11 @@ export const fullDatabaseDisk: Fault = {
   name: 'disk of Postgres full',
   prepare: (_random, { longestMs }) => {
     const ms = Math.min(longestMs, fullMs);
-    return { what: `for ${ms / 1_000} s`, parts: ['postgres'], lastsMs: ms + 2_000, run: ({ postgres }) => postgres.whileDiskFull(() => delay(ms)) };
+    return {
+      what: `for ${ms / 1_000} s`,
+      parts: ['postgres'],
+      lastsMs: ms + 2_000,
+      run: ({ postgres }) => postgres.whileDiskFull(() => delay(ms)),
+    };
   },
 };

@@ -10,7 +10,9 @@ export interface Fault {
   /** `F1`; never given to another kind. */
   id: string;
   name: string;
-  /** Chooses what happens. All of a plan is chosen before the first fault happens, so that a seed always gives the same. */
+  /**
+   * Chooses what happens. All of a plan is chosen before the first fault happens, so that a seed always gives the same.
+   */
   prepare(random: Random, limits: Limits): Injection;
 }
 
@@ -22,7 +24,10 @@ export interface Injection {
   parts: readonly Part[];
   /** About how long it takes, in milliseconds. */
   lastsMs: number;
-  /** Breaks something, and resolves when it is whole again as far as the harness is concerned. False if it could not be done. */
+  /**
+   * Breaks something, and resolves when it is whole again as far as the harness is concerned. False if it could not be
+   * done.
+   */
   run(system: System): Promise<boolean | void>;
 }
 

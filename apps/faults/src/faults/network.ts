@@ -1,5 +1,10 @@
 import { services } from '@scheduling/stack';
-import { AppointmentServiceService, BookingServiceService, ParticipationServiceService, TimeslotServiceService } from '@scheduling/contracts/calendar/v1';
+import {
+  AppointmentServiceService,
+  BookingServiceService,
+  ParticipationServiceService,
+  TimeslotServiceService,
+} from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
@@ -74,7 +79,10 @@ export const malformedCalls: Fault = {
   name: 'malformed gRPC calls',
   prepare: (random) => {
     const service = random.pick(['identity', 'calendar', 'customer'] as const);
-    const calls = Array.from({ length: malformedCount }, () => ({ path: random.chance(0.9) ? random.pick(methods) : '/none', body: malformedMessage(random) }));
+    const calls = Array.from({ length: malformedCount }, () => ({
+      path: random.chance(0.9) ? random.pick(methods) : '/none',
+      body: malformedMessage(random),
+    }));
     return {
       what: `${malformedCount} to ${service}`,
       parts: [],
@@ -107,7 +115,12 @@ function call(port: number, path: string, body: Buffer): Promise<void> {
       resolve();
     };
     session.on('error', end);
-    const request = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+    const request = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
     request.on('error', end).on('close', end).setTimeout(callMs, end);
     request.resume().end(body);
   });

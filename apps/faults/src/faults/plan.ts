@@ -40,10 +40,13 @@ const gapMs = { shortest: 500, longest: 3_000 };
 const laneCount = 2;
 
 /**
- * What happens in a round: always the same for a seed. The faults of a lane follow each other, those of two lanes overlap. Every kind comes once before
- * one comes again.
+ * What happens in a round: always the same for a seed. The faults of a lane follow each other, those of two lanes
+ * overlap. Every kind comes once before one comes again.
  */
-export function planFaults(random: Random, { kinds, runMs }: { kinds: readonly Fault[]; runMs: number }): PlannedFault[][] {
+export function planFaults(
+  random: Random,
+  { kinds, runMs }: { kinds: readonly Fault[]; runMs: number },
+): PlannedFault[][] {
   const limits = { longestMs: Math.max(3_000, Math.round(runMs / 6)) };
   const lanes = Array.from({ length: laneCount }, () => ({ atMs: firstMs, planned: [] as PlannedFault[] }));
   let waiting: Fault[] = [];

@@ -8,7 +8,9 @@ import type { Replica } from '../system/service-group.ts';
 import type { System } from '../system/start-system.ts';
 import type { Fault } from './fault.ts';
 
-/** Longer than a lease of notification (15 s) or of webhook (10 s), and than NATS waits for an acknowledgement (15 s). */
+/**
+ * Longer than a lease of notification (15 s) or of webhook (10 s), and than NATS waits for an acknowledgement (15 s).
+ */
 const beyondLeaseMs = 20_000;
 const clockOffsetMs = 10 * 60_000;
 const wrongMs = 10_000;
@@ -52,7 +54,12 @@ export const crashPoint: Fault = {
     const service = random.pick(services);
     const point: Point = `${random.pick(['before', 'after'] as const)}-${random.pick(stepsOf[service])}`;
     const crash = { point, after: random.integer(1, 3) };
-    return { what: `${service} ${point}`, parts: [service], lastsMs: restartMs, run: (system) => crashOne(system, service, { crash, clockOffsetMs: 0 }) };
+    return {
+      what: `${service} ${point}`,
+      parts: [service],
+      lastsMs: restartMs,
+      run: (system) => crashOne(system, service, { crash, clockOffsetMs: 0 }),
+    };
   },
 };
 
@@ -78,7 +85,11 @@ export const hang: Fault = {
   prepare: (random, { longestMs }) => {
     const chosen = chooseReplicas(random);
     const ms = Math.min(longestMs, beyondLeaseMs);
-    const run = (system: System): Promise<void> => whilePaused(chosen.of(system).map(({ child }) => child.pid), () => delay(ms));
+    const run = (system: System): Promise<void> =>
+      whilePaused(
+        chosen.of(system).map(({ child }) => child.pid),
+        () => delay(ms),
+      );
     return { what: `${chosen.what} for ${ms / 1_000} s`, parts: [chosen.service], lastsMs: ms, run };
   },
 };
@@ -96,15 +107,28 @@ export const wrongClock: Fault = {
       await delay(ms);
       await orderAll(system, replicas, { clockOffsetMs: 0 });
     };
-    return { what: `${chosen.what} ${offset > 0 ? 'ahead' : 'behind'} for ${ms / 1_000} s`, parts: [chosen.service], lastsMs: ms, run };
+    return {
+      what: `${chosen.what} ${offset > 0 ? 'ahead' : 'behind'} for ${ms / 1_000} s`,
+      parts: [chosen.service],
+      lastsMs: ms,
+      run,
+    };
   },
 };
 
 /** One of the replicas of a service, or all of them. */
-function chooseReplicas(random: Random): { service: Service; what: string; of: (system: System) => readonly Replica[] } {
+function chooseReplicas(random: Random): {
+  service: Service;
+  what: string;
+  of: (system: System) => readonly Replica[];
+} {
   const service = random.pick(services);
   const isAll = random.chance(0.4);
-  return { service, what: isAll ? `all of ${service}` : `one of ${service}`, of: ({ groups }) => groups[service].ready.slice(0, isAll ? undefined : 1) };
+  return {
+    service,
+    what: isAll ? `all of ${service}` : `one of ${service}`,
+    of: ({ groups }) => groups[service].ready.slice(0, isAll ? undefined : 1),
+  };
 }
 
 /** Those that have ended meanwhile get none. */

@@ -20,7 +20,16 @@ export async function createAppointment(worker: Worker): Promise<void> {
     return { reference: participant, email: `${participant.split('@')[0]}@${tenant.mark.toLowerCase()}.example` };
   });
   const capacity = random.chance(0.1) ? 0 : random.integer(1, 3);
-  const appointment: Appointment = { provider, reference, capacity, created: operation, embedded, updates: [], cancelled: undefined, deleted: undefined };
+  const appointment: Appointment = {
+    provider,
+    reference,
+    capacity,
+    created: operation,
+    embedded,
+    updates: [],
+    cancelled: undefined,
+    deleted: undefined,
+  };
   provider.appointments.push(appointment);
   const startMs = firstDayMs + provider.appointments.length * hourMs;
   const body = {
@@ -31,9 +40,17 @@ export async function createAppointment(worker: Worker): Promise<void> {
     resourceReference: 'room@load',
     productReference: 'product@load',
     productName: `${tenant.mark} product`,
-    participations: embedded.map((participant) => ({ ...participant, name: `${tenant.mark} participant`, state: 'BOOKED' })),
+    participations: embedded.map((participant) => ({
+      ...participant,
+      name: `${tenant.mark} participant`,
+      state: 'BOOKED',
+    })),
   };
-  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/appointments`, body }, { withKey: random.chance(0.3) });
+  await tenant.client.change(
+    operation,
+    { method: 'POST', path: `${provider.at}/appointments`, body },
+    { withKey: random.chance(0.3) },
+  );
 }
 
 /** One that somebody of the provider has made is cancelled, or deleted without a word, while others book it. */
@@ -46,24 +63,40 @@ export async function endAppointment(worker: Worker): Promise<void> {
   if (random.chance(0.6)) {
     const operation = (appointment.cancelled = journal.begin('cancel appointment'));
     const body = { appointmentReference: appointment.reference };
-    await client.change(operation, { method: 'DELETE', path: `${provider.at}/appointments`, query: { message: operation.token }, body });
+    await client.change(operation, {
+      method: 'DELETE',
+      path: `${provider.at}/appointments`,
+      query: { message: operation.token },
+      body,
+    });
   } else {
     const operation = (appointment.deleted = journal.begin('delete appointment'));
     const query = { appointmentReference: appointment.reference };
-    await client.change(operation, { method: 'DELETE', path: `${provider.at}/appointments/withoutNotification`, query }, { goneStatus: 404 });
+    await client.change(
+      operation,
+      { method: 'DELETE', path: `${provider.at}/appointments/withoutNotification`, query },
+      { goneStatus: 404 },
+    );
   }
 }
 
 /** Another description, which those who take part are told, unless somebody else is just giving it one. */
 export async function describeAppointment(worker: Worker): Promise<void> {
   const { provider, journal, random } = worker;
-  const idle = openAppointments(provider).filter(({ updates }) => updates.every(({ operation }) => operation.outcome !== undefined));
+  const idle = openAppointments(provider).filter(({ updates }) =>
+    updates.every(({ operation }) => operation.outcome !== undefined),
+  );
   if (idle.length === 0) return createAppointment(worker);
   const { reference, updates } = random.pick(idle);
   const operation = journal.begin('update appointment');
   const notify = random.chance(0.85);
   updates.push({ operation, notify });
-  const request = { method: 'PUT', path: provider.at + path`/appointments/${reference}`, query: { sendMails: notify }, body: { description: descriptionBy(operation) } } as const;
+  const request = {
+    method: 'PUT',
+    path: provider.at + path`/appointments/${reference}`,
+    query: { sendMails: notify },
+    body: { description: descriptionBy(operation) },
+  } as const;
   await provider.tenant.client.change(operation, request, { withKey: random.chance(0.3) });
 }
 
@@ -74,7 +107,9 @@ export function descriptionBy({ token }: Operation): string {
 
 /** The newest appointments that exist and whose end nobody has begun. */
 export function openAppointments(provider: Provider): Appointment[] {
-  return provider.appointments.filter(({ created, cancelled, deleted }) => created.outcome === 'ok' && !cancelled && !deleted).slice(-openCount);
+  return provider.appointments
+    .filter(({ created, cancelled, deleted }) => created.outcome === 'ok' && !cancelled && !deleted)
+    .slice(-openCount);
 }
 
 /** In the format of requests, in UTC. */

@@ -12,12 +12,19 @@ export async function changeAddress(worker: Worker): Promise<void> {
   const operation = worker.journal.begin('change address');
   const email = emailOf(provider.tenant, person, addresses.length);
   addresses.push({ email, operation });
-  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { email } });
+  await provider.tenant.client.change(operation, {
+    method: 'PUT',
+    path: provider.at + path`/customers/${reference}`,
+    body: { email },
+  });
   const appointment = openAppointments(provider).at(-1);
   if (appointment !== undefined && worker.random.chance(0.7)) await take(worker, appointment, { customer });
 }
 
-/** Mostly to a reference that others have had, and then somebody else gets the one that is free now, and books. So references are reused, and go around. */
+/**
+ * Mostly to a reference that others have had, and then somebody else gets the one that is free now, and books. So
+ * references are reused, and go around.
+ */
 export async function changeReference(worker: Worker): Promise<void> {
   if (worker.customers.length === 0) return createCustomer(worker);
   const { provider, random, freeReferences } = worker;
@@ -26,7 +33,11 @@ export async function changeReference(worker: Worker): Promise<void> {
   const before = customer.reference;
   const reference = (random.chance(0.7) ? freeReferences.shift() : undefined) ?? tenant.newReference('customer');
   const operation = worker.journal.begin('change reference');
-  const request = { method: 'PUT', path: provider.at + path`/customers/${before}`, body: { customerReference: reference } } as const;
+  const request = {
+    method: 'PUT',
+    path: provider.at + path`/customers/${before}`,
+    body: { customerReference: reference },
+  } as const;
   await tenant.client.change(operation, request, { goneStatus: 404 });
   if (operation.outcome !== 'ok') return;
   customer.reference = reference;

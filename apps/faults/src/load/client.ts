@@ -25,8 +25,8 @@ export interface CrmClient {
   /** Repeats a request that only reads until it is answered with one of these, by default with 200. */
   read(path: string, query?: Request['query'], statuses?: readonly number[]): Promise<Answer>;
   /**
-   * Repeats a change until it is known what became of it, as the interface tells clients to. `isKnownBy` is the status by which a repetition tells
-   * that an earlier attempt was accepted. Undefined if time ran out.
+   * Repeats a change until it is known what became of it, as the interface tells clients to. `isKnownBy` is the status
+   * by which a repetition tells that an earlier attempt was accepted. Undefined if time ran out.
    */
   change(operation: Operation, request: Request, options?: ChangeOptions): Promise<Answer | undefined>;
 }
@@ -52,7 +52,10 @@ export interface ClientOptions {
 /** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
 const answerMs = 6_000;
 const pauseMs = 100;
-/** A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt is younger. */
+/**
+ * A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt
+ * is younger.
+ */
 const effectMs = 3_000;
 
 export function createCrmClient(options: ClientOptions): CrmClient {
@@ -64,7 +67,8 @@ export function createCrmClient(options: ClientOptions): CrmClient {
       while (!ended.aborted) {
         const answer = await send({ method: 'GET', path, query });
         if (answer !== undefined && statuses.includes(answer.status)) return answer;
-        if (answer !== undefined && outcomeOf(answer) === 'failed') throw new Error(`${path} was answered with ${answer.status} ${answer.text}`);
+        if (answer !== undefined && outcomeOf(answer) === 'failed')
+          throw new Error(`${path} was answered with ${answer.status} ${answer.text}`);
         await delay(pauseMs);
       }
       throw new Error(`${path} could not be read until the end`);
@@ -101,21 +105,33 @@ export function createCrmClient(options: ClientOptions): CrmClient {
 function createSend({ gatewayUrl, crmId, key, foreignMark, journal }: ClientOptions): CrmClient['send'] {
   return async ({ method, path, query = {}, body }, headers = {}) => {
     const url = new URL(`${gatewayUrl}/crms/${crmId}${path}`);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
     journal.requests.sent += 1;
     try {
       const response = await fetch(url, {
         method,
-        headers: { 'x-service-client-id': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        headers: {
+          'x-service-client-id': key,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(answerMs),
       });
       const text = await response.text();
-      if (text.includes(foreignMark)) journal.surprises.push(`I9 ${method} ${path} of ${crmId} returned data of another CRM`);
+      if (text.includes(foreignMark))
+        journal.surprises.push(`I9 ${method} ${path} of ${crmId} returned data of another CRM`);
       const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-      const answer: Answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+      const answer: Answer = {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: isJson ? JSON.parse(text) : undefined,
+      };
       noteSurprise(journal, `${method} ${path}`, answer);
-      if (answer.status >= 429) journal.requests.unserved.push(`${method} ${path} was answered with ${answer.status} ${codeOf(answer)}`);
+      if (answer.status >= 429)
+        journal.requests.unserved.push(`${method} ${path} was answered with ${answer.status} ${codeOf(answer)}`);
       return answer;
     } catch (error) {
       // Refused, cut, or not answered in time.
@@ -150,5 +166,7 @@ function noteSurprise(journal: Journal, request: string, answer: Answer): void {
 
 /** Builds a path from references: `` path`/user/${reference}` `` encodes the inserted values. */
 export function path(texts: TemplateStringsArray, ...values: string[]): string {
-  return texts.map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index]))).join('');
+  return texts
+    .map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index])))
+    .join('');
 }

@@ -14,10 +14,28 @@ export async function createCustomerAs(worker: Worker, reference: string): Promi
   const operation = journal.begin('create customer');
   const name = nameOf(tenant.mark, person, 0);
   const email = emailOf(tenant, person, 0);
-  const customer: Customer = { provider, reference, person, created: operation, addresses: [{ email, operation }], names: [{ name, operation }], erased: undefined };
+  const customer: Customer = {
+    provider,
+    reference,
+    person,
+    created: operation,
+    addresses: [{ email, operation }],
+    names: [{ name, operation }],
+    erased: undefined,
+  };
   provider.customers.push(customer);
-  const body = { customerReference: reference, providerReference: provider.reference, userName: name, email, note: `${name} note` };
-  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/customers`, body }, { withKey: worker.random.chance(0.3) });
+  const body = {
+    customerReference: reference,
+    providerReference: provider.reference,
+    userName: name,
+    email,
+    note: `${name} note`,
+  };
+  await tenant.client.change(
+    operation,
+    { method: 'POST', path: `${provider.at}/customers`, body },
+    { withKey: worker.random.chance(0.3) },
+  );
   if (operation.outcome !== 'ok') return undefined;
   worker.customers.push(customer);
   return customer;
@@ -30,7 +48,11 @@ export async function renameCustomer(worker: Worker): Promise<void> {
   const operation = worker.journal.begin('change customer');
   const name = nameOf(provider.tenant.mark, person, names.length);
   names.push({ name, operation });
-  await provider.tenant.client.change(operation, { method: 'PUT', path: provider.at + path`/customers/${reference}`, body: { userName: name } });
+  await provider.tenant.client.change(operation, {
+    method: 'PUT',
+    path: provider.at + path`/customers/${reference}`,
+    body: { userName: name },
+  });
 }
 
 export async function eraseCustomer(worker: Worker): Promise<void> {
@@ -46,7 +68,11 @@ export async function eraseOne(worker: Worker): Promise<void> {
   worker.participations = worker.participations.filter((each) => each.customer !== customer);
   const { provider, reference } = customer;
   customer.erased = worker.journal.begin('erase customer');
-  const request = { method: 'DELETE', path: provider.at + path`/customers/${reference}`, query: { ignoreFutureAppointments: true } } as const;
+  const request = {
+    method: 'DELETE',
+    path: provider.at + path`/customers/${reference}`,
+    query: { ignoreFutureAppointments: true },
+  } as const;
   await provider.tenant.client.change(customer.erased, request, { goneStatus: 404 });
 }
 

@@ -4,7 +4,10 @@ import type { CrmClient } from './client.ts';
 
 const pollMs = 500;
 
-/** Reads the feed as it grows, like a CRM that never begins anew. Returns what it has read when the signal has aborted, and nothing more follows. */
+/**
+ * Reads the feed as it grows, like a CRM that never begins anew. Returns what it has read when the signal has aborted,
+ * and nothing more follows.
+ */
 export async function followFeed(client: CrmClient, until: AbortSignal): Promise<FeedEvent[]> {
   const events: FeedEvent[] = [];
   let after = 'start';

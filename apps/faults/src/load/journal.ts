@@ -42,7 +42,15 @@ export function createJournal(): Journal {
     now,
     begin: (kind) => {
       const token = `token-${operations.length}-`;
-      const operation: Operation = { kind, startedMs: now(), endedMs: Number.POSITIVE_INFINITY, unknowns: 0, outcome: undefined, answer: '', token };
+      const operation: Operation = {
+        kind,
+        startedMs: now(),
+        endedMs: Number.POSITIVE_INFINITY,
+        unknowns: 0,
+        outcome: undefined,
+        answer: '',
+        token,
+      };
       operations.push(operation);
       return operation;
     },

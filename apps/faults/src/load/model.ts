@@ -1,7 +1,9 @@
 import type { CrmClient } from './client.ts';
 import type { Operation } from './journal.ts';
 
-/** What the clients have made, as they know it from the answers that they got. The checks compare it with what is there. */
+/**
+ * What the clients have made, as they know it from the answers that they got. The checks compare it with what is there.
+ */
 
 export type State = 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
 
@@ -106,7 +108,9 @@ export interface Series {
   created: Operation;
 }
 
-/** The state after the last change that was accepted, as its client knows it; undefined if there is no participation. */
+/**
+ * The state after the last change that was accepted, as its client knows it; undefined if there is no participation.
+ */
 export function lastKnownState({ changes }: Pick<Participation, 'changes'>): State | undefined {
   let state: State | undefined;
   for (const { to, operation } of changes) if (operation.outcome === 'ok' && to !== 'moved') state = to;

@@ -26,7 +26,10 @@ export async function rushForSeats(worker: Worker): Promise<void> {
   await Promise.all(Array.from({ length: rushSize }, () => take(worker, appointment)));
 }
 
-/** A request that is confirmed, and then cancelled, as soon as the answer before is there: the mails about it must not overtake each other. */
+/**
+ * A request that is confirmed, and then cancelled, as soon as the answer before is there: the mails about it must not
+ * overtake each other.
+ */
 export async function changeAtOnce(worker: Worker): Promise<void> {
   const open = openAppointments(worker.provider);
   if (open.length === 0) return createAppointment(worker);
@@ -35,8 +38,15 @@ export async function changeAtOnce(worker: Worker): Promise<void> {
   for (const to of ['BOOKED', 'CANCELED'] as const) await move(worker, participation, to);
 }
 
-/** For one of the worker's customers, and in any state, unless they are given. Returns the participation if it was accepted. */
-export async function take(worker: Worker, appointment: Appointment, given: { customer?: Customer; state?: State } = {}): Promise<Participation | undefined> {
+/**
+ * For one of the worker's customers, and in any state, unless they are given. Returns the participation if it was
+ * accepted.
+ */
+export async function take(
+  worker: Worker,
+  appointment: Appointment,
+  given: { customer?: Customer; state?: State } = {},
+): Promise<Participation | undefined> {
   const { provider, random } = worker;
   if (worker.customers.length === 0) {
     await createCustomer(worker);
@@ -63,7 +73,11 @@ export async function take(worker: Worker, appointment: Appointment, given: { cu
     message: messageOf(operation, customer),
   };
   const query = { ignoreCapacity: participation.ignoresCapacity, sendMails: change.notify };
-  await provider.tenant.client.change(operation, { method: 'POST', path: `${provider.at}/participations`, query, body }, { withKey: random.chance(0.5) });
+  await provider.tenant.client.change(
+    operation,
+    { method: 'POST', path: `${provider.at}/participations`, query, body },
+    { withKey: random.chance(0.5) },
+  );
   if (operation.outcome !== 'ok') return undefined;
   worker.participations.push(participation);
   return participation;
@@ -74,12 +88,21 @@ export async function moveToState(worker: Worker): Promise<void> {
   await move(worker, worker.random.pick(worker.participations.slice(-20)), worker.random.pick(targets));
 }
 
-async function move({ random, journal }: Worker, { provider, reference, changes, customer }: Participation, to: State): Promise<void> {
+async function move(
+  { random, journal }: Worker,
+  { provider, reference, changes, customer }: Participation,
+  to: State,
+): Promise<void> {
   const operation = journal.begin('change participation');
   const change = { operation, to, notify: random.chance(0.85) };
   changes.push(change);
   const body = { state: change.to, message: messageOf(operation, customer) };
-  const request = { method: 'POST', path: provider.at + path`/participations/${reference}`, query: { sendMails: change.notify }, body } as const;
+  const request = {
+    method: 'POST',
+    path: provider.at + path`/participations/${reference}`,
+    query: { sendMails: change.notify },
+    body,
+  } as const;
   await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
 }
 

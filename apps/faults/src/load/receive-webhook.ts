@@ -19,16 +19,21 @@ export async function receiveWebhook({ crmId, client }: Tenant, journal: Journal
     else delivered.add(event.id);
     response.writeHead(event === undefined ? 401 : 204).end();
   });
-  const answer = await client.send({ method: 'POST', path: '/webhooks', body: { reference: 'webhook@load', url: receiver.url } });
+  const answer = await client.send({
+    method: 'POST',
+    path: '/webhooks',
+    body: { reference: 'webhook@load', url: receiver.url },
+  });
   if (answer?.status !== 201) throw new Error(`the webhook was answered with ${answer?.status} ${answer?.text}`);
   receiver.secret = (answer.body as { webhook: { secret: string } }).webhook.secret;
   return {
     delivered,
     // What is missing is found by the check.
-    waitFor: (eventId) => waitUntil(() => delivered.has(eventId), { what: `the event ${eventId}`, timeoutMs: deliveryMs }).then(
-      () => undefined,
-      () => undefined,
-    ),
+    waitFor: (eventId) =>
+      waitUntil(() => delivered.has(eventId), { what: `the event ${eventId}`, timeoutMs: deliveryMs }).then(
+        () => undefined,
+        () => undefined,
+      ),
     [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
   };
 }

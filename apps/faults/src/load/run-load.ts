@@ -10,7 +10,10 @@ import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
 
-/** A client, which does one thing after the other. What it has made, nobody else changes, except by the update or the end of an appointment. */
+/**
+ * A client, which does one thing after the other. What it has made, nobody else changes, except by the update or the
+ * end of an appointment.
+ */
 export interface Worker {
   random: Random;
   journal: Journal;
@@ -63,15 +66,29 @@ export interface LoadOptions {
 /** How long a worker waits after an action that took so long, in milliseconds. */
 export type Pause = (random: Random, tookMs: number) => number;
 
-/** Until the signal aborts. Then everybody still finds out what became of what they have begun. Returns the number of actions. */
-export async function runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes = false }: LoadOptions, until: AbortSignal): Promise<number> {
+/**
+ * Until the signal aborts. Then everybody still finds out what became of what they have begun. Returns the number of
+ * actions.
+ */
+export async function runLoad(
+  { tenants, journal, seed, workersPerProvider, pause, withoutRushes = false }: LoadOptions,
+  until: AbortSignal,
+): Promise<number> {
   const possible = withoutRushes ? actions.filter(([, action]) => !rushes.has(action)) : actions;
   let done = 0;
   const providers = tenants.flatMap(({ providers }) => providers);
   const workers = providers.flatMap((provider) => Array.from({ length: workersPerProvider }, () => provider));
   await Promise.all(
     workers.map(async (provider, index) => {
-      const worker: Worker = { random: createRandom(seed, index + 1), journal, provider, customers: [], participations: [], users: [], freeReferences: [] };
+      const worker: Worker = {
+        random: createRandom(seed, index + 1),
+        journal,
+        provider,
+        customers: [],
+        participations: [],
+        users: [],
+        freeReferences: [],
+      };
       await createTimeslot(worker);
       while (!until.aborted) {
         const startedMs = performance.now();
@@ -87,7 +104,10 @@ export async function runLoad({ tenants, journal, seed, workersPerProvider, paus
 }
 
 function chooseAction(random: Random, possible: typeof actions): (worker: Worker) => Promise<void> {
-  let left = random.integer(1, possible.reduce((sum, [weight]) => sum + weight, 0));
+  let left = random.integer(
+    1,
+    possible.reduce((sum, [weight]) => sum + weight, 0),
+  );
   for (const [weight, action] of possible) {
     left -= weight;
     if (left <= 0) return action;

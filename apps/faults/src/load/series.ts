@@ -13,5 +13,9 @@ export async function createSeries({ provider, journal, random }: Worker): Promi
   const startMs = firstDayMs + 365 * 24 * hourMs;
   const series = { from: timeOf(startMs), to: timeOf(startMs + count * hourMs), raster: 60 };
   const body = { series_data: series, capacity: 1, resourceReference: 'hall@load', productReference: product };
-  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/appointments`, body }, { withKey: true });
+  await tenant.client.change(
+    operation,
+    { method: 'POST', path: `${provider.at}/appointments`, body },
+    { withKey: true },
+  );
 }

@@ -29,7 +29,8 @@ export async function setUpTenants(system: System, journal: Journal, ended: Abor
       users: [],
       newReference: (kind) => `${kind}-${(made += 1)}@load`,
     };
-    for (let number = 0; number < providersPerTenant; number += 1) tenant.providers.push(await createProvider(tenant, number));
+    for (let number = 0; number < providersPerTenant; number += 1)
+      tenant.providers.push(await createProvider(tenant, number));
     tenants.push(tenant);
   }
   return tenants;
@@ -37,15 +38,34 @@ export async function setUpTenants(system: System, journal: Journal, ended: Abor
 
 async function createProvider(tenant: Tenant, number: number): Promise<Provider> {
   const { mark } = tenant;
-  const [owner, account, reference] = ['owner', 'account', 'provider'].map((kind) => `${kind}-${number}@load`) as [string, string, string];
+  const [owner, account, reference] = ['owner', 'account', 'provider'].map((kind) => `${kind}-${number}@load`) as [
+    string,
+    string,
+    string,
+  ];
   const name = `${mark}-${number}`.toLowerCase();
   await create(tenant, '/user', { reference: owner, email: `${name}@${mark}.example`, username: name, lastName: mark });
   await create(tenant, '/account', { ownerReference: owner, accountReference: account, branch: 'misc' });
-  await create(tenant, '/provider', { reference, ownerReference: owner, accountReference: account, name: `Practice ${mark}` });
-  return { tenant, reference, at: path`/provider/${reference}`, customers: [], appointments: [], participations: [], timeslots: [], series: [] };
+  await create(tenant, '/provider', {
+    reference,
+    ownerReference: owner,
+    accountReference: account,
+    name: `Practice ${mark}`,
+  });
+  return {
+    tenant,
+    reference,
+    at: path`/provider/${reference}`,
+    customers: [],
+    appointments: [],
+    participations: [],
+    timeslots: [],
+    series: [],
+  };
 }
 
 async function create({ client }: Tenant, to: string, body: unknown): Promise<void> {
   const answer = await client.send({ method: 'POST', path: to, body });
-  if (answer?.status !== 201) throw new Error(`the set-up failed: ${to} was answered with ${answer?.status} ${answer?.text}`);
+  if (answer?.status !== 201)
+    throw new Error(`the set-up failed: ${to} was answered with ${answer?.status} ${answer?.text}`);
 }

@@ -53,13 +53,19 @@ export async function createTimeslot({ provider, journal, random }: Worker): Pro
       },
     ],
   };
-  await tenant.client.change(operation, { method: 'POST', path: `${provider.at}/timeslots`, body }, { withKey: random.chance(0.3) });
+  await tenant.client.change(
+    operation,
+    { method: 'POST', path: `${provider.at}/timeslots`, body },
+    { withKey: random.chance(0.3) },
+  );
 }
 
 /** One that somebody of the provider has made. It is refused while there is a booking in it. */
 export async function deleteTimeslot(worker: Worker): Promise<void> {
   const { provider, journal, random } = worker;
-  const existing = provider.timeslots.filter(({ created, deleted }) => created.outcome === 'ok' && deleted === undefined);
+  const existing = provider.timeslots.filter(
+    ({ created, deleted }) => created.outcome === 'ok' && deleted === undefined,
+  );
   if (existing.length < 6) return createTimeslot(worker);
   const timeslot = random.pick(existing);
   timeslot.deleted = journal.begin('delete timeslot');
@@ -90,10 +96,21 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
   if (worker.customers.length === 0) return createCustomer(worker);
   const { tenant } = provider;
   const customer = random.pick(worker.customers);
-  const participation: Participation = { provider, reference: tenant.newReference('booking'), customer, appointment: undefined, ignoresCapacity: false, changes: [] };
+  const participation: Participation = {
+    provider,
+    reference: tenant.newReference('booking'),
+    customer,
+    appointment: undefined,
+    ignoresCapacity: false,
+    changes: [],
+  };
   provider.participations.push(participation);
   const operation = journal.begin('book slot');
-  const change = { operation, to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED'] as const), notify: random.chance(0.85) };
+  const change = {
+    operation,
+    to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED'] as const),
+    notify: random.chance(0.85),
+  };
   participation.changes.push(change);
   const body = {
     reference: participation.reference,
@@ -102,7 +119,12 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
     state: change.to,
     message: messageOf(operation, customer),
   };
-  const request = { method: 'POST', path: `${provider.at}/bookings`, query: { sendMails: change.notify }, body } as const;
+  const request = {
+    method: 'POST',
+    path: `${provider.at}/bookings`,
+    query: { sendMails: change.notify },
+    body,
+  } as const;
   await tenant.client.change(operation, request, { withKey: random.chance(0.5) });
   if (operation.outcome === 'ok') worker.participations.push(participation);
 }
@@ -118,7 +140,12 @@ export async function moveBooking(worker: Worker): Promise<void> {
   const notify = random.chance(0.85);
   changes.push({ operation, to: 'moved', notify });
   const body = { ...placeOf(slot), message: messageOf(operation, customer) };
-  const request = { method: 'POST', path: provider.at + path`/bookings/${reference}`, query: { sendMails: notify }, body } as const;
+  const request = {
+    method: 'POST',
+    path: provider.at + path`/bookings/${reference}`,
+    query: { sendMails: notify },
+    body,
+  } as const;
   await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
 }
 
@@ -135,7 +162,12 @@ function presentDayMs({ timeslots }: Provider): number {
 /** Those of a resource on the present day and the one before, or none if there is no answer. */
 async function listSlots({ provider, random }: Worker): Promise<Slot[]> {
   const dayStartMs = presentDayMs(provider);
-  const query = { from: timeOf(dayStartMs - dayMs), to: timeOf(dayStartMs + dayMs), resourceRef: random.pick(resources), limit: '20' };
+  const query = {
+    from: timeOf(dayStartMs - dayMs),
+    to: timeOf(dayStartMs + dayMs),
+    resourceRef: random.pick(resources),
+    limit: '20',
+  };
   const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/slots`, query });
   return answer?.status === 200 ? (answer.body as Slot[]) : [];
 }

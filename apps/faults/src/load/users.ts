@@ -10,7 +10,15 @@ export async function createUser(worker: Worker): Promise<void> {
   const operation = journal.begin('create user');
   const mark = personMark(tenant.mark, reference);
   const name = `${mark} 0`;
-  const user: User = { tenant, reference, email: `${mark}@${tenant.mark.toLowerCase()}.example`, created: operation, names: [{ name, operation }], verification: undefined, deleted: undefined };
+  const user: User = {
+    tenant,
+    reference,
+    email: `${mark}@${tenant.mark.toLowerCase()}.example`,
+    created: operation,
+    names: [{ name, operation }],
+    verification: undefined,
+    deleted: undefined,
+  };
   tenant.users.push(user);
   const body = { reference, email: user.email, username: mark, lastName: name };
   await tenant.client.change(operation, { method: 'POST', path: '/user', body }, { withKey: random.chance(0.3) });
@@ -26,7 +34,10 @@ export async function renameUser(worker: Worker): Promise<void> {
   await tenant.client.change(operation, { method: 'PUT', path: path`/user/${reference}`, body: { lastName: name } });
 }
 
-/** Once for each user: there is a limit to such mails. Only the Idempotency-Key keeps a repetition from being refused because of it. */
+/**
+ * Once for each user: there is a limit to such mails. Only the Idempotency-Key keeps a repetition from being refused
+ * because of it.
+ */
 export async function verifyUser(worker: Worker): Promise<void> {
   const user = worker.users.find(({ verification }) => verification === undefined);
   if (user === undefined) return createUser(worker);
@@ -40,5 +51,9 @@ export async function deleteUser(worker: Worker): Promise<void> {
   const user = worker.random.pick(worker.users);
   worker.users = worker.users.filter((each) => each !== user);
   user.deleted = worker.journal.begin('delete user');
-  await user.tenant.client.change(user.deleted, { method: 'DELETE', path: path`/user/${user.reference}` }, { goneStatus: 404 });
+  await user.tenant.client.change(
+    user.deleted,
+    { method: 'DELETE', path: path`/user/${user.reference}` },
+    { goneStatus: 404 },
+  );
 }

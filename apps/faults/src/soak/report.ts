@@ -51,6 +51,10 @@ function describeMemory(samples: readonly Sample[] | undefined, restarts: number
   return `${first} to ${last} | ${restarts > 0 || samples.length < minSamples ? '–' : slopeOf(samples).toFixed(1)}`;
 }
 
-function describeHandles({ before, after }: SoakReport['handles'], name: string, kind: Exclude<keyof Handles, 'pid'>): string {
+function describeHandles(
+  { before, after }: SoakReport['handles'],
+  name: string,
+  kind: Exclude<keyof Handles, 'pid'>,
+): string {
   return `${before.get(name)![kind]} to ${after.get(name)?.[kind] ?? 'nothing'}`;
 }

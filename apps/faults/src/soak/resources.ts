@@ -26,11 +26,16 @@ const handlesMs = 2_000;
 
 /** By a name that stays the same. Restarted processes have the names of those that they replace. */
 function replicasOf({ groups }: System): [string, Replica][] {
-  return services.flatMap((service) => groups[service].ready.map((replica): [string, Replica] => [`${service} ${replica.number + 1}`, replica]));
+  return services.flatMap((service) =>
+    groups[service].ready.map((replica): [string, Replica] => [`${service} ${replica.number + 1}`, replica]),
+  );
 }
 
 function processesOf(system: System): [string, number][] {
-  return [...replicasOf(system).map(([name, { child }]): [string, number] => [name, child.pid]), ['nats', system.nats.pid]];
+  return [
+    ...replicasOf(system).map(([name, { child }]): [string, number] => [name, child.pid]),
+    ['nats', system.nats.pid],
+  ];
 }
 
 /** The memory of every process from a time on. */
@@ -38,16 +43,33 @@ export type Memory = Map<string, Sample[]>;
 
 /** The resident memory of every process, every 10 s until the signal aborts. */
 export async function followResident(system: System, until: AbortSignal): Promise<Memory> {
-  return await follow(residentMs, until, async () => await Promise.all(processesOf(system).map(async ([name, pid]) => [name, await readMemory(pid)] as const)));
+  return await follow(
+    residentMs,
+    until,
+    async () =>
+      await Promise.all(processesOf(system).map(async ([name, pid]) => [name, await readMemory(pid)] as const)),
+  );
 }
 
-/** What the processes of the services still use after they have collected all garbage, every 4 min until the signal aborts. None of them may be replaced meanwhile. */
+/**
+ * What the processes of the services still use after they have collected all garbage, every 4 min until the signal
+ * aborts. None of them may be replaced meanwhile.
+ */
 export async function followUse(system: System, until: AbortSignal): Promise<Memory> {
-  return await follow(useMs, until, async () => await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(replica)] as const)));
+  return await follow(
+    useMs,
+    until,
+    async () =>
+      await Promise.all(replicasOf(system).map(async ([name, replica]) => [name, await measureUse(replica)] as const)),
+  );
 }
 
 /** Measures at once, and again and again until the signal aborts. */
-async function follow(everyMs: number, until: AbortSignal, measure: () => Promise<(readonly [string, number | undefined])[]>): Promise<Memory> {
+async function follow(
+  everyMs: number,
+  until: AbortSignal,
+  measure: () => Promise<(readonly [string, number | undefined])[]>,
+): Promise<Memory> {
   const startedMs = performance.now();
   const samples: Memory = new Map();
   while (!until.aborted) {
@@ -73,14 +95,21 @@ async function measureUse({ child }: Replica): Promise<number | undefined> {
   return bytes === undefined ? undefined : bytes / 2 ** 20;
 }
 
-/** The least that each process has open within a while: what is left from the load is closed soon, and some connections come and go. */
+/**
+ * The least that each process has open within a while: what is left from the load is closed soon, and some connections
+ * come and go.
+ */
 export async function watchHandles(system: System, ms: number): Promise<Map<string, Handles>> {
   const least = new Map<string, Handles>();
   for (const endMs = performance.now() + ms; performance.now() < endMs; await delay(handlesMs)) {
     for (const [name, pid] of processesOf(system)) {
       const seen = least.get(name);
       const { descriptors, connections } = await readHandles(pid);
-      least.set(name, { pid, descriptors: Math.min(descriptors, seen?.descriptors ?? descriptors), connections: Math.min(connections, seen?.connections ?? connections) });
+      least.set(name, {
+        pid,
+        descriptors: Math.min(descriptors, seen?.descriptors ?? descriptors),
+        connections: Math.min(connections, seen?.connections ?? connections),
+      });
     }
   }
   return least;
@@ -88,7 +117,9 @@ export async function watchHandles(system: System, ms: number): Promise<Map<stri
 
 async function readHandles(pid: number): Promise<Omit<Handles, 'pid'>> {
   const folder = `/proc/${pid}/fd`;
-  const targets = await Promise.all((await readdir(folder)).map((descriptor) => readlink(`${folder}/${descriptor}`).catch(() => '')));
+  const targets = await Promise.all(
+    (await readdir(folder)).map((descriptor) => readlink(`${folder}/${descriptor}`).catch(() => '')),
+  );
   return { descriptors: targets.length, connections: targets.filter((target) => target.startsWith('socket:')).length };
 }
 

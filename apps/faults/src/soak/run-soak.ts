@@ -66,7 +66,8 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   for (const tenant of tenants) receiving.use(await receiveWebhook(tenant, journal));
   const following = new AbortController();
   const followed = tenants.map(({ client }) => followFeed(client, following.signal));
-  const use = (ms: number, pause: Pause): Promise<number> => runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes: true }, AbortSignal.timeout(ms));
+  const use = (ms: number, pause: Pause): Promise<number> =>
+    runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes: true }, AbortSignal.timeout(ms));
   const rest = async (): Promise<{ left: string[]; handles: Map<string, Handles> }> => {
     onProgress('waiting until all work is done');
     const left = await waitUntilDrained(system, performance.now(), onProgress);
@@ -85,22 +86,42 @@ async function useSystem(system: System, { minutes, load, restart, onProgress }:
   const periodMs = (workers * capacityMs * 100) / (actions * load);
   const until = AbortSignal.timeout(minutes * 60_000);
   const warmMinutes = Math.min(longestWarmMinutes, minutes / 3);
-  const watching = delay(warmMinutes * 60_000).then(async () => await Promise.all([followResident(system, until), restart ? new Map() : followUse(system, until)]));
+  const watching = delay(warmMinutes * 60_000).then(
+    async () => await Promise.all([followResident(system, until), restart ? new Map() : followUse(system, until)]),
+  );
   // It is awaited later.
   watching.catch(() => undefined);
   const restarting = restart ? restartAll(system, until) : Promise.resolve(0);
-  await use(minutes * 60_000, (random, tookMs) => Math.max(0, random.integer(Math.round(periodMs / 2), Math.round((periodMs * 3) / 2)) - tookMs));
-  const requests = { sent: journal.requests.sent - earlier.sent, unserved: journal.requests.unserved.slice(earlier.unserved) };
+  await use(minutes * 60_000, (random, tookMs) =>
+    Math.max(0, random.integer(Math.round(periodMs / 2), Math.round((periodMs * 3) / 2)) - tookMs),
+  );
+  const requests = {
+    sent: journal.requests.sent - earlier.sent,
+    unserved: journal.requests.unserved.slice(earlier.unserved),
+  };
   const restarts = await restarting;
   const { left, handles: after } = await rest();
   following.abort();
   await Promise.all(followed);
   const badExits = Object.values(system.groups).flatMap((group) => group.badExits.map(({ text }) => text));
   const [resident, used] = await watching;
-  return { minutes, capacity, requests, restarts, warmMinutes, resident, used, handles: { before, after }, faults: [...journal.surprises, ...badExits, ...left] };
+  return {
+    minutes,
+    capacity,
+    requests,
+    restarts,
+    warmMinutes,
+    resident,
+    used,
+    handles: { before, after },
+    faults: [...journal.surprises, ...badExits, ...left],
+  };
 }
 
-/** Until a new process has compiled its code and the next one is replaced; Kubernetes waits for 35 s (`minReadySeconds`). */
+/**
+ * Until a new process has compiled its code and the next one is replaced; Kubernetes waits for 35 s
+ * (`minReadySeconds`).
+ */
 const pauseMs = 5_000;
 
 /** Replaces the processes of one service after the other, until the signal aborts, and all of them at least once. */

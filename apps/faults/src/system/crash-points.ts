@@ -1,8 +1,10 @@
 /**
- * Loaded into a service's process in front of its own code, by NODE_OPTIONS: `--import file:///…/crash-points.ts?folder=…`. No service knows it.
+ * Loaded into a service's process in front of its own code, by NODE_OPTIONS: `--import
+ * file:///…/crash-points.ts?folder=…`. No service knows it.
  *
- * On SIGUSR2 the process reads its orders ({@link Orders}) from `<folder>/<pid>.json`: to kill itself where it next gets to a certain point, or to be wrong
- * about the time. The points are calls of the libraries that the services use, told apart by what is sent.
+ * On SIGUSR2 the process reads its orders ({@link Orders}) from `<folder>/<pid>.json`: to kill itself where it next
+ * gets to a certain point, or to be wrong about the time. The points are calls of the libraries that the services use,
+ * told apart by what is sent.
  */
 import { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import { readFileSync } from 'node:fs';
@@ -41,12 +43,16 @@ function pass(point: Point): void {
 
 let clockOffsetMs = 0;
 
-/** The clock of the machine, as the process reads it. What measures durations is not affected, as with a real clock that is wrong. */
+/**
+ * The clock of the machine, as the process reads it. What measures durations is not affected, as with a real clock that
+ * is wrong.
+ */
 function hookClock(): void {
   const RealDate = Date;
   const now = (): number => RealDate.now() + clockOffsetMs;
   globalThis.Date = new Proxy(RealDate, {
-    construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget) as object,
+    construct: (target, args, newTarget) =>
+      Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget) as object,
     apply: () => new RealDate(now()).toString(),
     get: (target, property) => (property === 'now' ? now : (Reflect.get(target, property) as unknown)),
   });
@@ -94,7 +100,8 @@ function classify(client: pg.Client, text: string): Statement | undefined {
 
 function hookAnswers(): void {
   const create = http2.createServer;
-  http2.createServer = ((...args: Parameters<typeof create>) => create(...args).on('stream', hookStream)) as typeof create;
+  http2.createServer = ((...args: Parameters<typeof create>) =>
+    create(...args).on('stream', hookStream)) as typeof create;
   const end = http.ServerResponse.prototype.end as (...args: unknown[]) => unknown;
   http.ServerResponse.prototype.end = function hooked(this: http.ServerResponse, ...args: unknown[]): unknown {
     // Not what probes and scrapes ask for.
@@ -119,7 +126,10 @@ function hookStream(stream: ServerHttp2Stream): void {
 
 function hookNats(): void {
   const publish = NatsConnectionImpl.prototype.publish;
-  NatsConnectionImpl.prototype.publish = function hooked(this: NatsConnectionImpl, ...args: Parameters<typeof publish>): void {
+  NatsConnectionImpl.prototype.publish = function hooked(
+    this: NatsConnectionImpl,
+    ...args: Parameters<typeof publish>
+  ): void {
     const step = args[0].startsWith('$JS.ACK.') ? 'ack' : args[0].startsWith('scheduling.') ? 'publish' : undefined;
     if (step) pass(`before-${step}`);
     publish.apply(this, args);
@@ -131,7 +141,8 @@ function hookNats(): void {
 function hookSmtp(): void {
   const write = Socket.prototype.write as (...args: unknown[]) => boolean;
   Socket.prototype.write = function hooked(this: Socket, ...args: unknown[]): boolean {
-    const isData = typeof args[0] === 'string' || Buffer.isBuffer(args[0]) ? String(args[0].slice(0, 6)) === 'DATA\r\n' : false;
+    const isData =
+      typeof args[0] === 'string' || Buffer.isBuffer(args[0]) ? String(args[0].slice(0, 6)) === 'DATA\r\n' : false;
     if (!isData) return write.apply(this, args);
     pass('before-data');
     // The answer to DATA asks for the mail; the next one says that the server has it.

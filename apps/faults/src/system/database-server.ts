@@ -12,13 +12,19 @@ export interface DatabaseServer extends AsyncDisposable {
   restart(mode: 'fast' | 'immediate'): Promise<void>;
   /** Ends the sessions of all services. */
   terminateBackends(): Promise<void>;
-  /** Does something while there is no room on the disk. If Postgres has ended meanwhile, it is started again. False if the disk cannot be filled. */
+  /**
+   * Does something while there is no room on the disk. If Postgres has ended meanwhile, it is started again. False if
+   * the disk cannot be filled.
+   */
   whileDiskFull(action: () => Promise<unknown>): Promise<boolean>;
   /** Does something while every process of Postgres hangs. */
   whileHanging(action: () => Promise<unknown>): Promise<void>;
 }
 
-export async function createDatabaseServer(disk: Disk, start: (port?: number) => Promise<PostgresServer>): Promise<DatabaseServer> {
+export async function createDatabaseServer(
+  disk: Disk,
+  start: (port?: number) => Promise<PostgresServer>,
+): Promise<DatabaseServer> {
   let server = await start();
   const { port } = server;
   // Two faults may want the same server.
@@ -36,7 +42,9 @@ export async function createDatabaseServer(disk: Disk, start: (port?: number) =>
     terminateBackends: () =>
       oneByOne(() =>
         withClient(server.url('postgres'), async (client) => {
-          await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
+          await client.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+          );
         }),
       ),
     whileDiskFull: (action) =>
@@ -47,7 +55,8 @@ export async function createDatabaseServer(disk: Disk, start: (port?: number) =>
         if (!(await processIsAlive(server.pid))) server = await start(port);
         return true;
       }),
-    whileHanging: (action) => oneByOne(async () => void (await whilePaused([server.pid, ...(await childrenOf(server.pid))], action))),
+    whileHanging: (action) =>
+      oneByOne(async () => void (await whilePaused([server.pid, ...(await childrenOf(server.pid))], action))),
     [Symbol.asyncDispose]: () => server.stop(),
   };
 }

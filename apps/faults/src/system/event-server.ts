@@ -19,7 +19,10 @@ export interface EventServer extends AsyncDisposable {
   /** Starts it again without the stream, all of whose events are lost. */
   loseStore(): Promise<void>;
   whileHanging(action: () => Promise<unknown>): Promise<void>;
-  /** Does something while there is no room on the disk, and starts NATS again, as its liveness probe does when it has given up. False if the disk cannot be filled. */
+  /**
+   * Does something while there is no room on the disk, and starts NATS again, as its liveness probe does when it has
+   * given up. False if the disk cannot be filled.
+   */
   whileDiskFull(action: () => Promise<unknown>): Promise<boolean>;
   /** As a user who may do everything, past the proxies. Rejects if NATS is away, or does not do it. */
   manage<Result>(use: (manager: JetStreamManager, connection: NatsConnection) => Promise<Result>): Promise<Result>;
@@ -70,12 +73,18 @@ export async function createEventServer(
 }
 
 /** Publishes the newest events once more, in any order. For JetStream they are other messages. */
-export async function republish(manager: JetStreamManager, connection: NatsConnection, { count, random }: { count: number; random: Random }): Promise<void> {
+export async function republish(
+  manager: JetStreamManager,
+  connection: NatsConnection,
+  { count, random }: { count: number; random: Random },
+): Promise<void> {
   const { first_seq: first, last_seq: last } = (await manager.streams.info(streamName)).state;
   const from = Math.max(first, last - count + 1);
   const limit = pLimit(20);
   const sequences = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
-  const messages = await Promise.all(sequences.map((seq) => limit(() => manager.streams.getMessage(streamName, { seq }))));
+  const messages = await Promise.all(
+    sequences.map((seq) => limit(() => manager.streams.getMessage(streamName, { seq }))),
+  );
   for (const message of random.shuffled(messages.filter((each) => each !== null))) publishAgain(connection, message);
   await connection.flush();
 }

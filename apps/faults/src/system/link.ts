@@ -11,5 +11,9 @@ export interface SystemLink extends Link {
 /** @param targets the ports of the processes that are ready */
 export async function openSystemLink(name: string, targets: () => readonly number[]): Promise<SystemLink> {
   const shuffle = createPublishShuffler();
-  return { ...(await openLink(targets, name.endsWith('-nats') ? () => shuffle.transform() : undefined)), name, shuffle };
+  return {
+    ...(await openLink(targets, name.endsWith('-nats') ? () => shuffle.transform() : undefined)),
+    name,
+    shuffle,
+  };
 }

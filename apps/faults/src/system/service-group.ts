@@ -19,7 +19,10 @@ export interface ServiceGroup {
   readonly ready: readonly Replica[];
   /** Starts all of them, and resolves when they are ready, however long it takes. */
   start(): Promise<void>;
-  /** Starts a new replica for each, and when that is ready stops the old one with SIGTERM. Then it waits before it does the next one. */
+  /**
+   * Starts a new replica for each, and when that is ready stops the old one with SIGTERM. Then it waits before it does
+   * the next one.
+   */
   replaceAll(pauseMs?: number): Promise<void>;
   /** Stops all of them, with SIGTERM. */
   stop(): Promise<void>;
@@ -56,7 +59,12 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
       replicas.delete(replica);
       if (replica.isLeaving) return;
       // Whatever is broken around it, a process ends only if it is killed.
-      if (code !== null) group.badExits.push({ text: `${service} exited by itself with code ${code}`, atMs: performance.now(), isSlow: false });
+      if (code !== null)
+        group.badExits.push({
+          text: `${service} exited by itself with code ${code}`,
+          atMs: performance.now(),
+          isSlow: false,
+        });
       await start(number);
     });
   };
@@ -77,7 +85,12 @@ export function createServiceGroup(options: ServiceOptions, count: number): Serv
     replica.isLeaving = true;
     await replica.child.stop('SIGTERM', stopTimeoutMs);
     const { code, signal } = await replica.child.exited;
-    if (code !== 0 && signal !== 'SIGKILL') group.badExits.push({ text: `${service} exited with ${code ?? signal} after SIGTERM`, atMs: performance.now(), isSlow: code === 1 });
+    if (code !== 0 && signal !== 'SIGKILL')
+      group.badExits.push({
+        text: `${service} exited with ${code ?? signal} after SIGTERM`,
+        atMs: performance.now(),
+        isSlow: code === 1,
+      });
   };
 
   const group: ServiceGroup = {

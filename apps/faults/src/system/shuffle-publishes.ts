@@ -2,7 +2,10 @@ import { takeNatsOperations } from '@scheduling/testing/nats-operations';
 import type { Random } from '@scheduling/testing/random';
 import { Transform } from 'node:stream';
 
-/** What a client sends to NATS, operation by operation. While it shuffles, each event is held for a time of its own, so that later ones overtake it. */
+/**
+ * What a client sends to NATS, operation by operation. While it shuffles, each event is held for a time of its own, so
+ * that later ones overtake it.
+ */
 export interface PublishShuffler {
   start(random: Random): void;
   stop(): void;

@@ -1,5 +1,16 @@
 import { signalProcess, startNats, startPostgres } from '@scheduling/embedded';
-import { choosePorts, databaseServices, host, migrateService, newSecretKeys, publicUrl, type Service, type ServiceOptions, services, type Surroundings } from '@scheduling/stack';
+import {
+  choosePorts,
+  databaseServices,
+  host,
+  migrateService,
+  newSecretKeys,
+  publicUrl,
+  type Service,
+  type ServiceOptions,
+  services,
+  type Surroundings,
+} from '@scheduling/stack';
 import { createTestUsers } from '@scheduling/testing/test-users';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +29,10 @@ export interface System extends AsyncDisposable {
   /** The gateway as clients reach it. */
   gatewayUrl: string;
   groups: Record<Service, ServiceGroup>;
-  /** By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, and for each replica `calendar-identity-0`. */
+  /**
+   * By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, and for each
+   * replica `calendar-identity-0`.
+   */
   links: Map<string, SystemLink>;
   postgres: DatabaseServer;
   nats: EventServer;
@@ -70,11 +84,22 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
     links.set(name, opened);
     return opened.port;
   };
-  const around = await connectAll(link, groups, { postgres, nats, mail, natsUrlOf: (service) => users.urlFor(service, nats.url) });
+  const around = await connectAll(link, groups, {
+    postgres,
+    nats,
+    mail,
+    natsUrlOf: (service) => users.urlFor(service, nats.url),
+  });
   const orders = join(folder, 'orders');
   await mkdir(orders);
   const inherited = environmentOf(nodeOptions ?? crashPointsOf(root, orders));
-  const optionsOf = (service: Service): ServiceOptions => ({ service, around, root, logFile: join(folder, 'logs', `${service}.log`), inherited });
+  const optionsOf = (service: Service): ServiceOptions => ({
+    service,
+    around,
+    root,
+    logFile: join(folder, 'logs', `${service}.log`),
+    inherited,
+  });
   for (const service of services) {
     groups[service] = createServiceGroup(optionsOf(service), replicaCount);
     starting.defer(() => groups[service].stop());
@@ -109,10 +134,23 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
 }
 
 async function startServers(starting: AsyncDisposableStack, folder: string) {
-  const disks = { postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)), nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)) };
-  const postgres = starting.use(await createDatabaseServer(disks.postgres, (port) => startPostgres({ dataDir: disks.postgres.path, port, durable: false })));
+  const disks = {
+    postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)),
+    nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)),
+  };
+  const postgres = starting.use(
+    await createDatabaseServer(disks.postgres, (port) =>
+      startPostgres({ dataDir: disks.postgres.path, port, durable: false }),
+    ),
+  );
   const users = createTestUsers();
-  const nats = starting.use(await createEventServer(disks.nats, (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }), (url) => users.urlFor('test', url)));
+  const nats = starting.use(
+    await createEventServer(
+      disks.nats,
+      (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }),
+      (url) => users.urlFor('test', url),
+    ),
+  );
   return { disks, postgres, nats, mail: starting.use(await startMailServer()), users };
 }
 
@@ -123,14 +161,22 @@ async function connectAll(
   servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: Service) => string },
 ): Promise<Surroundings> {
   /**
-   * Of the replica with this number, or of all. While one replaces another, there may be two with the same. None before the services exist, if a process of another
-   * system still looks for its own at this port.
+   * Of the replica with this number, or of all. While one replaces another, there may be two with the same. None before
+   * the services exist, if a process of another system still looks for its own at this port.
    */
   const portsOf = (service: Service, number?: number) => () =>
-    (groups[service]?.ready ?? []).filter((replica) => number === undefined || replica.number === number).map(({ ports }) => ports.main);
-  /** As the name of a headless Service does, this leads to every replica, and each caller spreads its calls over them. */
+    (groups[service]?.ready ?? [])
+      .filter((replica) => number === undefined || replica.number === number)
+      .map(({ ports }) => ports.main);
+  /**
+   * As the name of a headless Service does, this leads to every replica, and each caller spreads its calls over them.
+   */
   const linkReplicas = async (caller: Service, called: Service): Promise<string> => {
-    const ports = await Promise.all(Array.from({ length: replicaCount }, (_, number) => link(`${caller}-${called}-${number}`, portsOf(called, number))));
+    const ports = await Promise.all(
+      Array.from({ length: replicaCount }, (_, number) =>
+        link(`${caller}-${called}-${number}`, portsOf(called, number)),
+      ),
+    );
     return `ipv4:${ports.map((port) => `${host}:${port}`).join()}`;
   };
   const through = async (name: string, url: string): Promise<string> => {
@@ -146,7 +192,8 @@ async function connectAll(
     natsUrls[caller] = await through(`${caller}-nats`, servers.natsUrlOf(caller));
     for (const called of calls[caller]) addresses.set(`${caller} ${called}`, await linkReplicas(caller, called));
   }
-  for (const service of databaseServices) databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
+  for (const service of databaseServices)
+    databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
   return {
     ...(await choosePorts(await link('client-gateway', portsOf('gateway')))),
     databaseUrls,
@@ -165,8 +212,18 @@ function crashPointsOf(root: string, orders: string): string {
   return `--import=${crashPoints.href}`;
 }
 
-/** Beside a service's own variables: there is no limit to the mails, because the load has more than a CRM may send in an hour. */
+/**
+ * Beside a service's own variables: there is no limit to the mails, because the load has more than a CRM may send in an
+ * hour.
+ */
 function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS: nodeOptions, MAILS_PER_HOUR_AND_CRM: '0', MAILS_PER_HOUR_AND_RECIPIENT: '0' };
+  return {
+    PATH,
+    HOME,
+    NODE_COMPILE_CACHE,
+    NODE_OPTIONS: nodeOptions,
+    MAILS_PER_HOUR_AND_CRM: '0',
+    MAILS_PER_HOUR_AND_RECIPIENT: '0',
+  };
 }

@@ -14,7 +14,9 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
     app.post('/account', { schema: createAccountSchema }, async (request, reply) => {
       const { params, body } = request;
       requireReference(body.accountReference);
-      const { account, created } = await identity.createAccount(params, { account: givenFields(createAccountSchema.body, body) });
+      const { account, created } = await identity.createAccount(params, {
+        account: givenFields(createAccountSchema.body, body),
+      });
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: account! });
     });
 
@@ -43,7 +45,9 @@ const noAddress: InvoiceAddress = { city: '', countryCode: '', street: '', numbe
 
 function requireReference(accountReference: string): void {
   if (formats.reference.passes(accountReference)) return;
-  throw new RequestError('account.reference_unparsable', { detail: `Unable to parse account reference. Was ${accountReference}` });
+  throw new RequestError('account.reference_unparsable', {
+    detail: `Unable to parse account reference. Was ${accountReference}`,
+  });
 }
 
 interface InvoiceAddress {
@@ -123,7 +127,10 @@ const createAccountSchema = {
   response: {
     200: wrapped('account', account, 'The account already exists'),
     201: wrapped('account', account, 'Created'),
-    ...problems(['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'], { body: true, idempotencyKey: true }),
+    ...problems(['account.reference_unparsable', 'branch.unknown', 'account.owner_not_found'], {
+      body: true,
+      idempotencyKey: true,
+    }),
   },
 } as const;
 
@@ -141,7 +148,8 @@ const getAccountSchema = {
 const updateAccountSchema = {
   operationId: 'updateAccount',
   summary: 'Update an account',
-  description: 'Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot change.',
+  description:
+    'Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot change.',
   tags: ['Accounts'],
   params: accountParams,
   body: Type.Object(
@@ -149,7 +157,11 @@ const updateAccountSchema = {
     { title: 'AccountChange', examples: [{ invoiceContactName: 'Berta Beispiel', invoiceTaxId: null }] },
   ),
   response: {
-    200: wrapped('account', account, 'The updated account', { ...accountExample, invoiceContactName: 'Berta Beispiel', invoiceTaxId: null }),
+    200: wrapped('account', account, 'The updated account', {
+      ...accountExample,
+      invoiceContactName: 'Berta Beispiel',
+      invoiceTaxId: null,
+    }),
     ...problems(['branch.unknown', 'account.not_found'], { body: true }),
   },
 } as const;

@@ -10,7 +10,13 @@ it.each([
   { name: 'whole days', from: '2031-05-05T00:00', to: '2031-05-06T00:00', raster: 60, most: 48 },
   { name: 'nights', from: '2031-05-05T22:00', to: '2031-05-06T02:00', raster: 60, most: 8 },
   { name: 'an end before the start', from: '2031-05-05T09:00', to: '2031-05-04T08:00', raster: 30, most: 0 },
-  { name: 'seconds and an offset', from: '2031-05-05T09:00:00+02:00', to: '2031-05-05T10:00:00+02:00', raster: 30, most: 2 },
+  {
+    name: 'seconds and an offset',
+    from: '2031-05-05T09:00:00+02:00',
+    to: '2031-05-05T10:00:00+02:00',
+    raster: 30,
+    most: 2,
+  },
 ])('a series can have so many appointments at most: $name', ({ from, to, raster, most }) => {
   expect(countSlots({ ...common, series_data: { from, to, raster } })).toBe(most);
 });

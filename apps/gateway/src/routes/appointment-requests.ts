@@ -9,7 +9,13 @@ import {
 import type { Static } from 'typebox';
 import { clearing, given, givenFields } from '../fields.ts';
 import { invalidRequest } from '../problem.ts';
-import { type appointmentChange, commonFields, embeddedParticipation, type newAppointment, type newSeries } from './appointment-schemas.ts';
+import {
+  type appointmentChange,
+  commonFields,
+  embeddedParticipation,
+  type newAppointment,
+  type newSeries,
+} from './appointment-schemas.ts';
 import { singleArgument } from './delete-arguments.ts';
 import { toLocation } from './locations.ts';
 
@@ -49,7 +55,9 @@ export function toCreateAppointment(body: NewAppointment): Omit<CreateAppointmen
   };
 }
 
-export function toAppointmentChange(body: Static<typeof appointmentChange>): Omit<UpdateAppointmentRequest, ProviderKey | 'appointmentReference' | 'sendMails'> {
+export function toAppointmentChange(
+  body: Static<typeof appointmentChange>,
+): Omit<UpdateAppointmentRequest, ProviderKey | 'appointmentReference' | 'sendMails'> {
   return {
     start: body.start,
     end: body.end,
@@ -82,7 +90,8 @@ export function deletionTarget(
 ): NonNullable<DeleteAppointmentsRequest['target']> {
   const appointmentReference = singleArgument('appointmentReference', body, query);
   const seriesId = singleArgument('seriesId', body, query);
-  if (appointmentReference !== undefined && seriesId === undefined) return { $case: 'appointmentReference', value: appointmentReference };
+  if (appointmentReference !== undefined && seriesId === undefined)
+    return { $case: 'appointmentReference', value: appointmentReference };
   if (appointmentReference === undefined && seriesId !== undefined) return { $case: 'seriesId', value: seriesId };
   const detail = 'exactly one of appointmentReference and seriesId is required';
   throw invalidRequest([
@@ -92,8 +101,15 @@ export function deletionTarget(
 }
 
 function commonValues(body: NewAppointment | NewSeries) {
-  // The defaults of interface 2.5: the message cannot express that they are absent, and the description defaults to the product's name.
-  const { productName, description = productName, capacity = 0, acceptBookings = false, ...fields } = givenFields({ properties: commonFields }, body);
+  // The defaults of interface 2.5: the message cannot express that they are absent, and the description defaults to the
+  // product's name.
+  const {
+    productName,
+    description = productName,
+    capacity = 0,
+    acceptBookings = false,
+    ...fields
+  } = givenFields({ properties: commonFields }, body);
   return { ...fields, description, capacity, acceptBookings, address: toLocation(body.address) };
 }
 

@@ -40,13 +40,20 @@ export const priceInput = Type.Unsafe<PriceInput | null>({
   title: 'NewPrice',
   type: ['object', 'null'],
   required: ['value', 'currency'],
-  properties: { value: { type: 'number', minimum: -maxPrice, maximum: maxPrice }, currency: { type: 'string', enum: ['EUR', 'CHF'] } },
+  properties: {
+    value: { type: 'number', minimum: -maxPrice, maximum: maxPrice },
+    currency: { type: 'string', enum: ['EUR', 'CHF'] },
+  },
 });
 
 export const commonFields = {
   // Defaults are stated in the description: generated clients treat a field with `default` as required.
-  capacity: Type.Optional(optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' })),
-  acceptBookings: Type.Optional(optionalBoolean({ description: 'Whether it is publicly bookable; defaults to false.' })),
+  capacity: Type.Optional(
+    optionalInteger({ ...capacityRange, description: 'Maximum number of participants; defaults to 0.' }),
+  ),
+  acceptBookings: Type.Optional(
+    optionalBoolean({ description: 'Whether it is publicly bookable; defaults to false.' }),
+  ),
   resourceReference: reference(),
   productReference: line(),
   productName: Type.Optional(optionalLine({ description: 'Name of the product; used as the description.' })),
@@ -108,13 +115,17 @@ export const newSeries = Type.Object(
     ),
     ...commonFields,
   },
-  { title: 'NewSeries', description: 'The times of day of `from` and `to` define the daily window; they default to those of `series_data`.' },
+  {
+    title: 'NewSeries',
+    description: 'The times of day of `from` and `to` define the daily window; they default to those of `series_data`.',
+  },
 );
 
 export const listAppointmentsSchema = {
   operationId: 'listAppointments',
   summary: 'List the appointments of a provider',
-  description: 'Active and cancelled appointments unless `state` is given, ordered by start. Returns all of them unless `limit` is given.',
+  description:
+    'Active and cancelled appointments unless `state` is given, ordered by start. Returns all of them unless `limit` is given.',
   tags: ['Appointments'],
   params: providerParams,
   querystring: Type.Object({
@@ -133,7 +144,10 @@ export const listAppointmentsSchema = {
   },
 } as const;
 
-const appointmentParams = Type.Object({ ...providerParams.properties, appointmentRef: pathReference('Reference of the appointment.') });
+const appointmentParams = Type.Object({
+  ...providerParams.properties,
+  appointmentRef: pathReference('Reference of the appointment.'),
+});
 
 export const getAppointmentSchema = {
   operationId: 'getAppointment',
@@ -228,7 +242,9 @@ export const appointmentChange = Type.Object(
   {
     start: Type.Optional(dateTime()),
     end: Type.Optional(dateTime()),
-    capacity: Type.Optional(integer({ ...capacityRange, description: 'Maximum number of participants. Nobody loses a seat.' })),
+    capacity: Type.Optional(
+      integer({ ...capacityRange, description: 'Maximum number of participants. Nobody loses a seat.' }),
+    ),
     acceptBookings: Type.Optional(Type.Boolean({ description: 'Whether it is publicly bookable.' })),
     description: Type.Optional(optionalText()),
     contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
@@ -253,7 +269,9 @@ export const updateAppointmentSchema = {
     200: Type.Unsafe<unknown>(
       wrapped('appointment', appointment, 'The updated appointment', { ...appointmentExample, participations: [] }),
     ),
-    ...problems(['appointment.invalid', 'provider.not_found', 'appointment.not_found', 'appointment.cancelled'], { body: true }),
+    ...problems(['appointment.invalid', 'provider.not_found', 'appointment.not_found', 'appointment.cancelled'], {
+      body: true,
+    }),
   },
 } as const;
 
@@ -269,9 +287,14 @@ export const cancelAppointmentSchema = {
   params: providerParams,
   querystring: Type.Object({
     appointmentReference: queryLine('Reference of the appointment.'),
-    message: Type.Optional(Type.String({ maxLength: maxMessageLength, format: 'text', description: 'Text for the cancellation e-mail.' })),
+    message: Type.Optional(
+      Type.String({ maxLength: maxMessageLength, format: 'text', description: 'Text for the cancellation e-mail.' }),
+    ),
   }),
-  body: optionalBody({ appointmentReference, message }, { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] }),
+  body: optionalBody(
+    { appointmentReference, message },
+    { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] },
+  ),
   response: {
     200: wrapped('appointment', appointment, 'The cancelled appointment', {
       ...appointmentExample,

@@ -8,35 +8,79 @@ import { given } from '../fields.ts';
 import { apiInfoValue } from '../schemas.ts';
 import { openAppointments } from './appointment-list.ts';
 import { presentAppointment } from './appointment-presentation.ts';
-import { countSlots, deletionTarget, isSeries, toAppointmentChange, toCreateAppointment, toCreateSeries } from './appointment-requests.ts';
-import { cancelAppointmentSchema, createAppointmentSchema, deleteAppointmentsSchema, getAppointmentSchema, listAppointmentsSchema, updateAppointmentSchema } from './appointment-schemas.ts';
+import {
+  countSlots,
+  deletionTarget,
+  isSeries,
+  toAppointmentChange,
+  toCreateAppointment,
+  toCreateSeries,
+} from './appointment-requests.ts';
+import {
+  cancelAppointmentSchema,
+  createAppointmentSchema,
+  deleteAppointmentsSchema,
+  getAppointmentSchema,
+  listAppointmentsSchema,
+  updateAppointmentSchema,
+} from './appointment-schemas.ts';
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
 
 /** interface 4.2. */
-export function appointmentRoutes({ appointments }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
+export function appointmentRoutes(
+  { appointments }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/appointments', { schema: listAppointmentsSchema, config: listConfig }, async (request, reply) => {
-      const { params, query } = request;
-      const filter = toFilter(query);
-      return sendList({ request, reply, admission }, publicUrl, openAppointments({ appointments }, params, filter, reply));
-    });
+    app.get(
+      '/provider/:providerRef/appointments',
+      { schema: listAppointmentsSchema, config: listConfig },
+      async (request, reply) => {
+        const { params, query } = request;
+        const filter = toFilter(query);
+        return sendList(
+          { request, reply, admission },
+          publicUrl,
+          openAppointments({ appointments }, params, filter, reply),
+        );
+      },
+    );
 
-    app.get('/provider/:providerRef/appointments/:appointmentRef', { schema: getAppointmentSchema }, async ({ params }, reply) => {
-      const { json } = await appointments.getAppointment(params);
-      return reply.type(jsonType).send(wrappedAppointment(json));
-    });
+    app.get(
+      '/provider/:providerRef/appointments/:appointmentRef',
+      { schema: getAppointmentSchema },
+      async ({ params }, reply) => {
+        const { json } = await appointments.getAppointment(params);
+        return reply.type(jsonType).send(wrappedAppointment(json));
+      },
+    );
 
-    app.post('/provider/:providerRef/appointments', { schema: createAppointmentSchema, config: { weigh: weightOfCreation } }, async (request, reply) => {
-      const { created, json } = await create(appointments, request.params, request.body);
-      return reply.code(created ? 201 : 200).type(jsonType).send(json);
-    });
+    app.post(
+      '/provider/:providerRef/appointments',
+      { schema: createAppointmentSchema, config: { weigh: weightOfCreation } },
+      async (request, reply) => {
+        const { created, json } = await create(appointments, request.params, request.body);
+        return reply
+          .code(created ? 201 : 200)
+          .type(jsonType)
+          .send(json);
+      },
+    );
 
-    app.put('/provider/:providerRef/appointments/:appointmentRef', { schema: updateAppointmentSchema }, async ({ params, body, query }, reply) => {
-      const { json } = await appointments.updateAppointment(params, { ...toAppointmentChange(body), sendMails: query.sendMails });
-      return reply.type(jsonType).send(wrappedAppointment(json));
-    });
+    app.put(
+      '/provider/:providerRef/appointments/:appointmentRef',
+      { schema: updateAppointmentSchema },
+      async ({ params, body, query }, reply) => {
+        const { json } = await appointments.updateAppointment(params, {
+          ...toAppointmentChange(body),
+          sendMails: query.sendMails,
+        });
+        return reply.type(jsonType).send(wrappedAppointment(json));
+      },
+    );
 
     app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {
       const { params, body, query } = request;
@@ -47,11 +91,15 @@ export function appointmentRoutes({ appointments }: Clients, publicUrl: string, 
       return { 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) };
     });
 
-    app.delete('/provider/:providerRef/appointments/withoutNotification', { schema: deleteAppointmentsSchema }, async (request, reply) => {
-      const { params, body, query } = request;
-      await appointments.deleteAppointments(params, { target: deletionTarget(body, query) });
-      return reply.code(204).send(null);
-    });
+    app.delete(
+      '/provider/:providerRef/appointments/withoutNotification',
+      { schema: deleteAppointmentsSchema },
+      async (request, reply) => {
+        const { params, body, query } = request;
+        await appointments.deleteAppointments(params, { target: deletionTarget(body, query) });
+        return reply.code(204).send(null);
+      },
+    );
   };
 }
 
@@ -65,7 +113,10 @@ async function create(
     const { json } = await appointments.createSeries(provider, { ...toCreateSeries(body), asJson: true });
     return { created: true, json: `[${json!.toString()}]` };
   }
-  const { created, json } = await appointments.createAppointment(provider, { ...toCreateAppointment(body), asJson: true });
+  const { created, json } = await appointments.createAppointment(provider, {
+    ...toCreateAppointment(body),
+    asJson: true,
+  });
   return { created, json: wrappedAppointment(json!) };
 }
 
@@ -91,4 +142,3 @@ function weightOfCreation({ body }: FastifyRequest): number {
   const request = body as Parameters<typeof isSeries>[0];
   return weightOfMany(isSeries(request) ? countSlots(request) : (participations?.length ?? 0));
 }
-

@@ -51,18 +51,36 @@ const maxPersonBookings = 1_000;
 const maxOffers = 50;
 const maxResources = 50;
 
-const minimumNotice = integer({ ...noticeRange, description: 'How long before its start a slot can be booked, in minutes.' });
-const horizonText = 'How far ahead a slot can be booked, in days of 24 hours; `null`: without limit.';
-const changeNotice = integer({ ...noticeRange, description: 'Until how long before the start a person can change or cancel a booking, in minutes.' });
-const confirmation = oneOf(enumNames(Confirmation), { description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.' });
-const page = Type.Boolean({ description: 'Whether the provider has a public booking page.' });
-const reminders = Type.Array(integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }), {
-  maxItems: maxReminders,
-  description: 'When reminders are sent, in minutes before the start.',
+const minimumNotice = integer({
+  ...noticeRange,
+  description: 'How long before its start a slot can be booked, in minutes.',
 });
+const horizonText = 'How far ahead a slot can be booked, in days of 24 hours; `null`: without limit.';
+const changeNotice = integer({
+  ...noticeRange,
+  description: 'Until how long before the start a person can change or cancel a booking, in minutes.',
+});
+const confirmation = oneOf(enumNames(Confirmation), {
+  description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.',
+});
+const page = Type.Boolean({ description: 'Whether the provider has a public booking page.' });
+const reminders = Type.Array(
+  integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }),
+  {
+    maxItems: maxReminders,
+    description: 'When reminders are sent, in minutes before the start.',
+  },
+);
 const notifyProvider = Type.Boolean({ description: 'Whether the provider gets an e-mail about each booking.' });
-const maxPerPerson = integer({ minimum: 1, maximum: maxPersonBookings, description: 'How many future bookings a person can have on the page.' });
-const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }, { title: 'OfferResource' }), { minItems: 1, maxItems: maxResources });
+const maxPerPerson = integer({
+  minimum: 1,
+  maximum: maxPersonBookings,
+  description: 'How many future bookings a person can have on the page.',
+});
+const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }, { title: 'OfferResource' }), {
+  minItems: 1,
+  maxItems: maxResources,
+});
 const offerFields = {
   productReference: line(),
   name: line(),
@@ -80,7 +98,9 @@ const rules = Type.Object(
     reminders,
     notifyProvider,
     maxPerPerson,
-    offers: Type.Array(Type.Object({ ...offerFields, price }, { title: 'Offer' }), { description: 'What can be booked on the page.' }),
+    offers: Type.Array(Type.Object({ ...offerFields, price }, { title: 'Offer' }), {
+      description: 'What can be booked on the page.',
+    }),
   },
   { title: 'BookingRules' },
 );
@@ -135,7 +155,14 @@ const updateBookingRulesSchema = {
       reminders: Type.Optional(reminders),
       notifyProvider: Type.Optional(notifyProvider),
       maxPerPerson: Type.Optional(maxPerPerson),
-      offers: Type.Optional(Type.Unsafe<Static<typeof offerInput>[]>({ type: 'array', items: offerInput, maxItems: maxOffers, description: 'What can be booked on the page.' })),
+      offers: Type.Optional(
+        Type.Unsafe<Static<typeof offerInput>[]>({
+          type: 'array',
+          items: offerInput,
+          maxItems: maxOffers,
+          description: 'What can be booked on the page.',
+        }),
+      ),
     },
     { title: 'BookingRulesChange', examples: [rulesExample] },
   ),

@@ -1,9 +1,28 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type BookSlotRequest, type ChangeBookingRequest, type ChangeBookingResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import {
+  type BookSlotRequest,
+  type ChangeBookingRequest,
+  type ChangeBookingResponse,
+  ParticipationState,
+} from '@scheduling/contracts/calendar/v1';
 import type { FastifyRequest } from 'fastify';
 import { type Static, type TObject, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { alternative, dateTime, given, givenFields, line, oneOf, optionalDateTime, optionalInteger, optionalLine, optionalText, pathReference, rasterRange, reference } from '../fields.ts';
+import {
+  alternative,
+  dateTime,
+  given,
+  givenFields,
+  line,
+  oneOf,
+  optionalDateTime,
+  optionalInteger,
+  optionalLine,
+  optionalText,
+  pathReference,
+  rasterRange,
+  reference,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { type Fault, invalidRequest } from '../problem.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
@@ -16,28 +35,38 @@ import { ignoreNotice, slot, slotExample } from './slots.ts';
 /** interface 10.2 and 10.3. */
 export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider/:providerRef/bookings', { schema: createBookingSchema, preValidation: refuseTwoPlaces }, async (request, reply) => {
-      const { params, body, query } = request;
-      const answer = await bookings.bookSlot(params, {
-        ...givenFields(createBookingSchema.querystring, query),
-        place: toPlace(body),
-        reference: body.reference,
-        state: ParticipationState[body.state],
-        customer: toCustomer(body),
-        message: given(body.message),
-      });
-      return reply.code(answer.created ? 201 : 200).send({ 'api-info': apiInfoValue, booking: presentBooking(answer) });
-    });
+    app.post(
+      '/provider/:providerRef/bookings',
+      { schema: createBookingSchema, preValidation: refuseTwoPlaces },
+      async (request, reply) => {
+        const { params, body, query } = request;
+        const answer = await bookings.bookSlot(params, {
+          ...givenFields(createBookingSchema.querystring, query),
+          place: toPlace(body),
+          reference: body.reference,
+          state: ParticipationState[body.state],
+          customer: toCustomer(body),
+          message: given(body.message),
+        });
+        return reply
+          .code(answer.created ? 201 : 200)
+          .send({ 'api-info': apiInfoValue, booking: presentBooking(answer) });
+      },
+    );
 
-    app.post('/provider/:providerRef/bookings/:participationRef', { schema: changeBookingSchema }, async ({ params, body, query }) => {
-      const answer = await bookings.changeBooking(params, {
-        ...givenFields(changeBookingSchema.querystring, query),
-        place: toNewPlace(body),
-        customer: toCustomer(body),
-        message: given(body.message),
-      });
-      return { 'api-info': apiInfoValue, booking: presentBooking(answer) };
-    });
+    app.post(
+      '/provider/:providerRef/bookings/:participationRef',
+      { schema: changeBookingSchema },
+      async ({ params, body, query }) => {
+        const answer = await bookings.changeBooking(params, {
+          ...givenFields(changeBookingSchema.querystring, query),
+          place: toNewPlace(body),
+          customer: toCustomer(body),
+          message: given(body.message),
+        });
+        return { 'api-info': apiInfoValue, booking: presentBooking(answer) };
+      },
+    );
   };
 }
 
@@ -58,12 +87,25 @@ function isInAppointment(body: InTimeslot | InAppointment): body is InAppointmen
 /** Before the fields of the other kind of body are removed, in which they would have a meaning. */
 async function refuseTwoPlaces({ body }: FastifyRequest): Promise<void> {
   const fields = Object(body) as Record<string, unknown>;
-  if (given(fields['appointmentReference']) !== undefined) refuse(withFields(fields, Object.keys(timeslotFields), notWith('appointmentReference')));
+  if (given(fields['appointmentReference']) !== undefined)
+    refuse(withFields(fields, Object.keys(timeslotFields), notWith('appointmentReference')));
 }
 
-/** Another slot, or none if a hold is confirmed. A field that has no meaning for what the others say is an error, because the caller expects something of it. */
+/**
+ * Another slot, or none if a hold is confirmed. A field that has no meaning for what the others say is an error,
+ * because the caller expects something of it.
+ */
 function toNewPlace(body: Static<typeof changeBody>): ChangeBookingRequest['place'] {
-  const { appointmentReference, timeslotReference, start, productName: description, duration, productReference, price, contactReference } = givenFields(changeBody, body);
+  const {
+    appointmentReference,
+    timeslotReference,
+    start,
+    productName: description,
+    duration,
+    productReference,
+    price,
+    contactReference,
+  } = givenFields(changeBody, body);
   const confirmation = ['state', ...Object.keys(customerFields)];
   if (appointmentReference !== undefined) {
     refuse(withFields(body, [...Object.keys(timeslotFields), ...confirmation], notWith('appointmentReference')));
@@ -72,10 +114,19 @@ function toNewPlace(body: Static<typeof changeBody>): ChangeBookingRequest['plac
   if (timeslotReference !== undefined) {
     const missing = start === undefined ? [{ pointer: '/start', detail: 'is required with timeslotReference' }] : [];
     refuse([...missing, ...withFields(body, confirmation, notWith('timeslotReference'))]);
-    return { $case: 'timeslot', value: { timeslotReference, start: start!, description, duration, productReference, price, contactReference } };
+    return {
+      $case: 'timeslot',
+      value: { timeslotReference, start: start!, description, duration, productReference, price, contactReference },
+    };
   }
   if (body.state !== 'BOOKED') {
-    refuse([{ pointer: '/timeslotReference', detail: 'exactly one of timeslotReference with start, appointmentReference, and the state BOOKED for a hold is required' }]);
+    refuse([
+      {
+        pointer: '/timeslotReference',
+        detail:
+          'exactly one of timeslotReference with start, appointmentReference, and the state BOOKED for a hold is required',
+      },
+    ]);
   }
   refuse(withFields(body, Object.keys(timeslotFields), 'can be given only together with timeslotReference'));
   return undefined;
@@ -85,7 +136,9 @@ const notWith = (field: string): string => `cannot be given together with ${fiel
 
 /** A fault for each of the fields that is given. */
 function withFields(body: object, names: string[], detail: string): Fault[] {
-  return names.filter((name) => given((body as Record<string, unknown>)[name]) !== undefined).map((name) => ({ pointer: `/${name}`, detail }));
+  return names
+    .filter((name) => given((body as Record<string, unknown>)[name]) !== undefined)
+    .map((name) => ({ pointer: `/${name}`, detail }));
 }
 
 function refuse(faults: Fault[]): void {
@@ -96,7 +149,10 @@ function toCustomer({ customerReference, customer }: CustomerFields): BookSlotRe
   const reference = given(customerReference);
   if (reference !== undefined && given(customer) !== undefined) {
     const detail = 'only one of customerReference and customer can be given';
-    refuse([{ pointer: '/customerReference', detail }, { pointer: '/customer', detail }]);
+    refuse([
+      { pointer: '/customerReference', detail },
+      { pointer: '/customer', detail },
+    ]);
   }
   if (reference !== undefined) return { $case: 'customerReference', value: reference };
   return customer ? { $case: 'newCustomer', value: givenFields(newCustomer, customer) } : undefined;
@@ -110,7 +166,8 @@ const customerFields = {
     Type.Unsafe<Static<typeof newCustomer> | null>({
       ...newCustomer,
       type: ['object', 'null'],
-      description: 'Instead of `customerReference`: created with the booking, unless the reference exists; an existing customer stays unchanged.',
+      description:
+        'Instead of `customerReference`: created with the booking, unless the reference exists; an existing customer stays unchanged.',
     }),
   ),
 };
@@ -126,14 +183,27 @@ const commonFields = {
 };
 
 const detailFields = {
-  duration: Type.Optional(optionalInteger({ ...rasterRange, description: 'Length in minutes, a multiple of the raster; defaults to one raster.' })),
+  duration: Type.Optional(
+    optionalInteger({
+      ...rasterRange,
+      description: 'Length in minutes, a multiple of the raster; defaults to one raster.',
+    }),
+  ),
   productName: Type.Optional(optionalLine({ description: 'Name of the product; used as the description.' })),
   price: Type.Optional(priceInput),
   contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
 };
 
-const timeslotFields = { timeslotReference: line({ description: 'The timeslot.' }), start: dateTime(), productReference: line(), ...detailFields };
-const inTimeslot = Type.Object({ ...timeslotFields, ...commonFields }, { title: 'TimeslotBooking', description: 'Books a step of a timeslot.' });
+const timeslotFields = {
+  timeslotReference: line({ description: 'The timeslot.' }),
+  start: dateTime(),
+  productReference: line(),
+  ...detailFields,
+};
+const inTimeslot = Type.Object(
+  { ...timeslotFields, ...commonFields },
+  { title: 'TimeslotBooking', description: 'Books a step of a timeslot.' },
+);
 const inAppointment = Type.Object(
   { appointmentReference: line({ description: 'The open appointment.' }), ...commonFields },
   { title: 'AppointmentBooking', description: 'Books a seat in an open appointment.' },
@@ -143,12 +213,26 @@ type InAppointment = Static<typeof inAppointment>;
 
 const changeBody = Type.Object(
   {
-    timeslotReference: Type.Optional(optionalLine({ description: 'The timeslot in which the new slot is; together with `start`.' })),
+    timeslotReference: Type.Optional(
+      optionalLine({ description: 'The timeslot in which the new slot is; together with `start`.' }),
+    ),
     start: Type.Optional(optionalDateTime()),
-    productReference: Type.Optional(optionalLine({ description: 'Defaults to that of the present appointment; the same goes for its name, price and contact.' })),
+    productReference: Type.Optional(
+      optionalLine({
+        description: 'Defaults to that of the present appointment; the same goes for its name, price and contact.',
+      }),
+    ),
     ...detailFields,
-    appointmentReference: Type.Optional(optionalLine({ description: 'Instead of `timeslotReference`: the open appointment to which the booking moves.' })),
-    state: Type.Optional(Type.Unsafe<'BOOKED' | null>({ type: ['string', 'null'], enum: ['BOOKED', null], description: 'Confirms a hold.' })),
+    appointmentReference: Type.Optional(
+      optionalLine({ description: 'Instead of `timeslotReference`: the open appointment to which the booking moves.' }),
+    ),
+    state: Type.Optional(
+      Type.Unsafe<'BOOKED' | null>({
+        type: ['string', 'null'],
+        enum: ['BOOKED', null],
+        description: 'Confirms a hold.',
+      }),
+    ),
     ...customerFields,
     message,
   },
@@ -158,8 +242,19 @@ const changeBody = Type.Object(
 const booking = Type.Object({ participation, slot }, { title: 'Booking' });
 const generatedReference = '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e@scheduling';
 const bookingExample = {
-  participation: { ...participationExample, reference: 'b-2@acme', appointmentReference: generatedReference, customerReference: 'c-2@acme' },
-  slot: { ...slotExample, appointmentReference: generatedReference, productReference: 'haircut@acme', description: 'Haircut', seats: 0 },
+  participation: {
+    ...participationExample,
+    reference: 'b-2@acme',
+    appointmentReference: generatedReference,
+    customerReference: 'c-2@acme',
+  },
+  slot: {
+    ...slotExample,
+    appointmentReference: generatedReference,
+    productReference: 'haircut@acme',
+    description: 'Haircut',
+    seats: 0,
+  },
 };
 
 const createBookingSchema = {
@@ -180,7 +275,12 @@ const createBookingSchema = {
         start: '2030-05-06T09:00',
         productReference: 'haircut@acme',
         productName: 'Haircut',
-        customer: { customerReference: 'c-2@acme', userName: customerExample.userName, email: customerExample.email, mobile: customerExample.mobile },
+        customer: {
+          customerReference: 'c-2@acme',
+          userName: customerExample.userName,
+          email: customerExample.email,
+          mobile: customerExample.mobile,
+        },
         state: 'BOOKED',
         message: 'See you then!',
       },
@@ -212,7 +312,10 @@ const changeBookingSchema = {
     'With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a ' +
     '`RESERVED` one is confirmed, for the customer in the request if it has none yet. Fields of the one are rejected together with those of the other. A rejected change changes nothing.',
   tags: ['Slots and bookings'],
-  params: Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') }),
+  params: Type.Object({
+    ...providerParams.properties,
+    participationRef: pathReference('Reference of the participation.'),
+  }),
   headers: idempotencyHeaders,
   querystring: Type.Object({ sendMails, ignoreNotice }),
   body: changeBody,

@@ -5,7 +5,18 @@ import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { clearing, email, givenFields, line, optionalBody, optionalEmail, optionalLine, optionalText, pathReference, reference } from '../fields.ts';
+import {
+  clearing,
+  email,
+  givenFields,
+  line,
+  optionalBody,
+  optionalEmail,
+  optionalLine,
+  optionalText,
+  pathReference,
+  reference,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
@@ -14,20 +25,35 @@ import { listConfig, type ListMessage, type OpenList, sendList } from './json-li
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.4. */
-export function customerRoutes({ customers }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
+export function customerRoutes(
+  { customers }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/customers', { schema: listCustomersSchema, config: listConfig }, async (request, reply) => {
-      const { params, query } = request;
-      const { email: address, q: text, limit, cursor } = query;
-      return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, params, { email: address, text, limit, cursor }, reply));
-    });
+    app.get(
+      '/provider/:providerRef/customers',
+      { schema: listCustomersSchema, config: listConfig },
+      async (request, reply) => {
+        const { params, query } = request;
+        const { email: address, q: text, limit, cursor } = query;
+        return sendList(
+          { request, reply, admission },
+          publicUrl,
+          openCustomers({ customers }, params, { email: address, text, limit, cursor }, reply),
+        );
+      },
+    );
 
     app.get('/provider/:providerRef/customers/:customerRef', { schema: getCustomerSchema }, async (request, reply) => {
       const { crmId, providerRef, customerRef } = request.params;
       try {
-        const { customer } = await customers.getCustomer({ crmId }, {
-          key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
-        });
+        const { customer } = await customers.getCustomer(
+          { crmId },
+          {
+            key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
+          },
+        );
         return { 'api-info': apiInfoValue, customer: customer! };
       } catch (error) {
         // interface 7: not an error status.
@@ -57,13 +83,17 @@ export function customerRoutes({ customers }: Clients, publicUrl: string, admiss
       return { 'api-info': apiInfoValue, customer: customer! };
     });
 
-    app.delete('/provider/:providerRef/customers/:customerRef', { schema: deleteCustomerSchema }, async (request, reply) => {
-      const { params, body, query } = request;
-      await customers.deleteCustomer(params, {
-        ignoreFutureAppointments: singleFlag(body?.ignoreFutureAppointments, query.ignoreFutureAppointments),
-      });
-      return reply.code(204).send(null);
-    });
+    app.delete(
+      '/provider/:providerRef/customers/:customerRef',
+      { schema: deleteCustomerSchema },
+      async (request, reply) => {
+        const { params, body, query } = request;
+        await customers.deleteCustomer(params, {
+          ignoreFutureAppointments: singleFlag(body?.ignoreFutureAppointments, query.ignoreFutureAppointments),
+        });
+        return reply.code(204).send(null);
+      },
+    );
   };
 }
 
@@ -85,7 +115,9 @@ function openCustomers(
 function singleFlag(inBody: unknown, inQuery: unknown): boolean {
   const [bodyIsSet, queryIsSet] = [flagIsSet(inBody), flagIsSet(inQuery)];
   if (inBody !== undefined && inQuery !== undefined && bodyIsSet !== queryIsSet) {
-    throw invalidRequest([{ pointer: '/ignoreFutureAppointments', detail: 'has different values in the body and the query' }]);
+    throw invalidRequest([
+      { pointer: '/ignoreFutureAppointments', detail: 'has different values in the body and the query' },
+    ]);
   }
   return bodyIsSet || queryIsSet;
 }
@@ -133,7 +165,12 @@ const optionalFields = {
   email: Type.Optional(optionalEmail()),
   mobile: Type.Optional(optionalLine({ description: 'With country code.' })),
   note: Type.Optional(optionalText({ maxLength: maxNoteLength, description: 'Internal note.' })),
-  language: Type.Optional(optionalLine({ format: 'language-tag', description: 'Language tag such as `de` or `en`, for e-mails to the customer.' })),
+  language: Type.Optional(
+    optionalLine({
+      format: 'language-tag',
+      description: 'Language tag such as `de` or `en`, for e-mails to the customer.',
+    }),
+  ),
 };
 
 const listCustomersSchema = {
@@ -143,9 +180,18 @@ const listCustomersSchema = {
   tags: ['Customers'],
   params: providerParams,
   querystring: Type.Object({
-    email: Type.Optional(email({ description: 'Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels.' })),
+    email: Type.Optional(
+      email({
+        description:
+          'Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels.',
+      }),
+    ),
     q: Type.Optional(
-      line({ minLength: 2, description: 'Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case.' }),
+      line({
+        minLength: 2,
+        description:
+          'Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case.',
+      }),
     ),
     ...pageFields,
   }),
@@ -204,7 +250,8 @@ const createCustomerSchema = {
 const updateCustomerSchema = {
   operationId: 'updateCustomer',
   summary: 'Update a customer',
-  description: 'Absent fields keep their value; `null` clears an optional field. A new `customerReference` changes the reference.',
+  description:
+    'Absent fields keep their value; `null` clears an optional field. A new `customerReference` changes the reference.',
   tags: ['Customers'],
   params: customerParams,
   body: Type.Object(
@@ -212,7 +259,11 @@ const updateCustomerSchema = {
     { title: 'CustomerChange', examples: [{ userName: 'Ada Kundin-Neu', note: null }] },
   ),
   response: {
-    200: wrapped('customer', customer, 'The updated customer', { ...customerExample, userName: 'Ada Kundin-Neu', note: null }),
+    200: wrapped('customer', customer, 'The updated customer', {
+      ...customerExample,
+      userName: 'Ada Kundin-Neu',
+      note: null,
+    }),
     ...problems(['customer.not_found', 'customer.reference_taken'], { body: true }),
   },
 } as const;
@@ -227,10 +278,16 @@ const deleteCustomerSchema = {
   params: customerParams,
   querystring: Type.Object({
     ignoreFutureAppointments: Type.Optional(
-      Type.String({ description: 'Delete the customer despite future appointments. Counts as set if present, without a value or with any value except `false`.' }),
+      Type.String({
+        description:
+          'Delete the customer despite future appointments. Counts as set if present, without a value or with any value except `false`.',
+      }),
     ),
   }),
-  body: optionalBody({ ignoreFutureAppointments: Type.Optional(Type.Unknown()) }, { title: 'CustomerDeletion', examples: [{}] }),
+  body: optionalBody(
+    { ignoreFutureAppointments: Type.Optional(Type.Unknown()) },
+    { title: 'CustomerDeletion', examples: [{}] },
+  ),
   response: {
     204: Type.Null({ description: 'Deleted' }),
     ...problems(['customer.not_found', 'customer.has_future_appointments'], { body: true }),

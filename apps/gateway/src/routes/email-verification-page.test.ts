@@ -10,8 +10,11 @@ const failures = ['unknown', 'unavailable'] as const;
 
 describe('the verification page', () => {
   it('escapes the values that it shows', () => {
-    const hostile = { email: '<b>&\'@x', userName: '<img src=x>', crmName: '</p><script>1</script>' };
-    const pages = [confirmPage(hostile, { token: '"><script>1</script>', language: 'en' }), ...outcomes.map((outcome) => closedPage(outcome, hostile, 'en'))];
+    const hostile = { email: "<b>&'@x", userName: '<img src=x>', crmName: '</p><script>1</script>' };
+    const pages = [
+      confirmPage(hostile, { token: '"><script>1</script>', language: 'en' }),
+      ...outcomes.map((outcome) => closedPage(outcome, hostile, 'en')),
+    ];
     for (const page of pages) {
       expect(page).not.toMatch(/<script|<img|<b>/);
       expect(page).toContain('&lt;b&gt;&amp;&#39;@x');
@@ -28,13 +31,19 @@ describe('the verification page', () => {
     expect(page).not.toMatch(/<script|onclick|https?:/);
   });
 
-  it.each(spokenLanguages)('names the person, the address and the CRM in every state of a known link, in %s', (language) => {
-    for (const page of [confirmPage(verification, { token: 't', language }), ...outcomes.map((outcome) => closedPage(outcome, verification, language))]) {
-      const [, text = '', facts = ''] = /<p>(.*?)<\/p>\s*<dl>(.*?)<\/dl>/s.exec(page) ?? [];
-      expect(text).toContain(verification.crmName);
-      for (const value of Object.values(verification)) expect(facts).toContain(`<dd dir="auto">${value}</dd>`);
-    }
-  });
+  it.each(spokenLanguages)(
+    'names the person, the address and the CRM in every state of a known link, in %s',
+    (language) => {
+      for (const page of [
+        confirmPage(verification, { token: 't', language }),
+        ...outcomes.map((outcome) => closedPage(outcome, verification, language)),
+      ]) {
+        const [, text = '', facts = ''] = /<p>(.*?)<\/p>\s*<dl>(.*?)<\/dl>/s.exec(page) ?? [];
+        expect(text).toContain(verification.crmName);
+        for (const value of Object.values(verification)) expect(facts).toContain(`<dd dir="auto">${value}</dd>`);
+      }
+    },
+  );
 
   it('ends with the imprint of the CRM in every state of a known link, and with none if the CRM has none', () => {
     const pagesOf = (facts: typeof verification & { crmImprint?: string }) => [
@@ -42,18 +51,25 @@ describe('the verification page', () => {
       ...outcomes.map((outcome) => closedPage(outcome, facts, 'en')),
     ];
     for (const page of pagesOf({ ...verification, crmImprint: 'Acme <b>GmbH</b>\nBerlin' })) {
-      expect(page).toMatch(/<footer class="soft" dir="auto">Acme &lt;b&gt;GmbH&lt;\/b&gt;\nBerlin<\/footer>\s*<\/main>/);
+      expect(page).toMatch(
+        /<footer class="soft" dir="auto">Acme &lt;b&gt;GmbH&lt;\/b&gt;\nBerlin<\/footer>\s*<\/main>/,
+      );
     }
     for (const page of pagesOf(verification)) expect(page).not.toContain('<footer');
   });
 
   it.each(spokenLanguages)('has a different text for each state, in %s', (language) => {
-    const pages = [...outcomes.map((outcome) => closedPage(outcome, verification, language)), ...failures.map((failure) => failurePage(failure, language))];
+    const pages = [
+      ...outcomes.map((outcome) => closedPage(outcome, verification, language)),
+      ...failures.map((failure) => failurePage(failure, language)),
+    ];
     expect(new Set(pages.map((page) => /<h1>(.*?)<\/h1>/.exec(page)![1])).size).toBe(pages.length);
   });
 
   it('allows only its own style', () => {
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(failurePage('unknown', 'de'))!;
-    expect(contentSecurityPolicy).toContain(`style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+    expect(contentSecurityPolicy).toContain(
+      `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    );
   });
 });

@@ -10,7 +10,10 @@ export type VerificationFacts = Omit<ConfirmVerificationResponse, 'language'>;
 export type LinkOutcome = 'confirmed' | 'used' | 'expired';
 
 /** Asks the person to confirm with one button. */
-export function confirmPage(verification: VerificationFacts, { token, language }: { token: string; language: SpokenLanguage }): string {
+export function confirmPage(
+  verification: VerificationFacts,
+  { token, language }: { token: string; language: SpokenLanguage },
+): string {
   const texts = verificationTexts[language];
   const { title, text, button, unexpected } = texts.confirm;
   return render(language, {
@@ -25,7 +28,11 @@ export function confirmPage(verification: VerificationFacts, { token, language }
 /** Shows the result of opening a link. */
 export function closedPage(outcome: LinkOutcome, verification: VerificationFacts, language: SpokenLanguage): string {
   const texts = verificationTexts[language];
-  return render(language, { ...texts[outcome](verification.crmName), facts: describeFacts(verification, texts), imprint: verification.crmImprint });
+  return render(language, {
+    ...texts[outcome](verification.crmName),
+    facts: describeFacts(verification, texts),
+    imprint: verification.crmImprint,
+  });
 }
 
 /** Explains why nothing can be said about a link. */

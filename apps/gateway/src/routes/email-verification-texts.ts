@@ -6,7 +6,9 @@ export interface OutcomeTexts {
   text: string;
 }
 
-/** Texts of the verification page; `crm` is the name of the user's CRM. The hyphen in a German "E-Mail" is non-breaking. */
+/**
+ * Texts of the verification page; `crm` is the name of the user's CRM. The hyphen in a German "E-Mail" is non-breaking.
+ */
 export interface VerificationTexts {
   confirm: { title: string; text: (crm: string) => string; button: string; unexpected: string };
   labels: { crm: string; name: string; email: string };
@@ -21,9 +23,11 @@ export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
   de: {
     confirm: {
       title: 'E‑Mail‑Adresse bestätigen',
-      text: (crm) => `Diese E‑Mail‑Adresse ist in einem Benutzerkonto bei ${crm} eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.`,
+      text: (crm) =>
+        `Diese E‑Mail‑Adresse ist in einem Benutzerkonto bei ${crm} eingetragen. Bitte bestätigen Sie, dass sie Ihnen gehört.`,
       button: 'Adresse bestätigen',
-      unexpected: 'Sie kennen dieses Konto nicht? Dann schließen Sie diese Seite einfach: Ohne Ihre Bestätigung geschieht nichts.',
+      unexpected:
+        'Sie kennen dieses Konto nicht? Dann schließen Sie diese Seite einfach: Ohne Ihre Bestätigung geschieht nichts.',
     },
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },
     confirmed: (crm) => ({

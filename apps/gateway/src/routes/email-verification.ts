@@ -7,21 +7,31 @@ import { sendPage } from '../html-page.ts';
 import { refusalOfEncoding } from '../json-body.ts';
 import { toRefusal } from '../problem.ts';
 import { slowDown, type Strangers } from '../strangers.ts';
-import { closedPage, confirmPage, failurePage, type LinkOutcome, type VerificationFacts } from './email-verification-page.ts';
+import {
+  closedPage,
+  confirmPage,
+  failurePage,
+  type LinkOutcome,
+  type VerificationFacts,
+} from './email-verification-page.ts';
 
 /** Only a form with a token is ever posted here. */
 const formLimitBytes = 4_096;
 const maxTokenLength = 512;
 
 /**
- * The page that a verification mail links to. Opening it changes nothing, because mail scanners open links: only the button, which
- * posts a form, confirms the address. People open it in a browser, so failures are pages, too.
+ * The page that a verification mail links to. Opening it changes nothing, because mail scanners open links: only the
+ * button, which posts a form, confirms the address. People open it in a browser, so failures are pages, too.
  */
 export function emailVerificationRoutes({ identity }: Clients, strangers: Strangers) {
   return async (app: FastifyInstance): Promise<void> => {
-    app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer', bodyLimit: formLimitBytes }, (request, body, done) => {
-      done(refusalOfEncoding(request, body) ?? null, { token: new URLSearchParams(body.toString()).get('token') });
-    });
+    app.addContentTypeParser<Buffer>(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'buffer', bodyLimit: formLimitBytes },
+      (request, body, done) => {
+        done(refusalOfEncoding(request, body) ?? null, { token: new URLSearchParams(body.toString()).get('token') });
+      },
+    );
     app.addHook('onRequest', (request) => slowDown(strangers, request));
     app.setErrorHandler((error, request, reply) => {
       if (error instanceof DomainError && error.category === 'not_found') strangers.noteFailure(request.ip);
@@ -46,7 +56,10 @@ export function emailVerificationRoutes({ identity }: Clients, strangers: Strang
   };
 }
 
-async function confirm(identity: Clients['identity'], token: string): Promise<{ outcome: LinkOutcome; verification: VerificationFacts & { language: string } }> {
+async function confirm(
+  identity: Clients['identity'],
+  token: string,
+): Promise<{ outcome: LinkOutcome; verification: VerificationFacts & { language: string } }> {
   try {
     return { outcome: 'confirmed', verification: await identity.confirmVerification({ token }) };
   } catch (error) {

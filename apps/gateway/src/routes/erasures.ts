@@ -7,16 +7,23 @@ import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, instant, nullable, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
-/** What follows a request: a search for the person in three services, the events of its erasure, and their confirmations. */
+/**
+ * What follows a request: a search for the person in three services, the events of its erasure, and their
+ * confirmations.
+ */
 const weightOfErasure = 8;
 
 /** interface 4.8. */
 export function erasureRoutes({ customers }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/erasures', { schema: requestErasureSchema, config: { weigh: () => weightOfErasure } }, async ({ params, body }, reply) => {
-      const { erasure } = await customers.eraseAddress(params, { email: body.email });
-      return reply.code(202).send({ 'api-info': apiInfoValue, erasure: presentErasure(erasure!) });
-    });
+    app.post(
+      '/erasures',
+      { schema: requestErasureSchema, config: { weigh: () => weightOfErasure } },
+      async ({ params, body }, reply) => {
+        const { erasure } = await customers.eraseAddress(params, { email: body.email });
+        return reply.code(202).send({ 'api-info': apiInfoValue, erasure: presentErasure(erasure!) });
+      },
+    );
 
     app.get('/erasures/:erasureId', { schema: getErasureSchema }, async ({ params }) => {
       const { erasure } = await customers.getAddressErasure(params);
@@ -26,7 +33,11 @@ export function erasureRoutes({ customers }: Clients): FastifyPluginAsyncTypebox
 }
 
 function presentErasure({ requestedAt, completedAt, ...erasure }: AddressErasure) {
-  return { ...erasure, requestedAt: presentInstant(requestedAt), completedAt: completedAt && presentInstant(completedAt) };
+  return {
+    ...erasure,
+    requestedAt: presentInstant(requestedAt),
+    completedAt: completedAt && presentInstant(completedAt),
+  };
 }
 
 const erasureExample = {
@@ -41,7 +52,11 @@ const erasure = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     requestedAt: instant(),
-    completedAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When all services had confirmed; UTC, `YYYY-MM-DDThh:mm:ssZ`.' }),
+    completedAt: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'When all services had confirmed; UTC, `YYYY-MM-DDThh:mm:ssZ`.',
+    }),
     confirmed: Type.Array(Type.String(), { description: 'The services in which nothing of the person is left.' }),
     awaiting: Type.Array(Type.String(), { description: 'The services that have not confirmed this yet.' }),
   },
@@ -57,7 +72,15 @@ const requestErasureSchema = {
   tags: ['Erasures'],
   params: crmParams,
   headers: idempotencyHeaders,
-  body: Type.Object({ email: email({ description: 'The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).' }) }, { title: 'NewErasure', examples: [{ email: 'grace@customers.example' }] }),
+  body: Type.Object(
+    {
+      email: email({
+        description:
+          'The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).',
+      }),
+    },
+    { title: 'NewErasure', examples: [{ email: 'grace@customers.example' }] },
+  ),
   response: {
     202: wrapped('erasure', erasure, 'Requested', erasureExample),
     ...problems([], { body: true, idempotencyKey: true }),
@@ -71,7 +94,11 @@ const getErasureSchema = {
   tags: ['Erasures'],
   params: Type.Object({ ...crmParams.properties, erasureId: pathReference('ID of the erasure.') }),
   response: {
-    200: wrapped('erasure', erasure, 'The erasure', { ...erasureExample, confirmed: ['customer', 'calendar'], awaiting: ['notification'] }),
+    200: wrapped('erasure', erasure, 'The erasure', {
+      ...erasureExample,
+      confirmed: ['customer', 'calendar'],
+      awaiting: ['notification'],
+    }),
     ...problems(['erasure.not_found']),
   },
 } as const;

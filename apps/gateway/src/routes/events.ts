@@ -61,18 +61,47 @@ const eventTypes =
 
 const eventData = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'Of the participation, appointment or customer: the same in all its events. Of `mail.failed`: of what the mail is about.' }),
-    reference: nullableString({ description: 'Its reference now; null if it no longer exists, or its person was erased.' }),
-    appointmentId: nullable<string>({ type: 'string', format: 'uuid', description: 'Of the appointment of a participation, after the event: the `data.id` of its events.' }),
+    id: Type.String({
+      format: 'uuid',
+      description:
+        'Of the participation, appointment or customer: the same in all its events. Of `mail.failed`: of what the mail is about.',
+    }),
+    reference: nullableString({
+      description: 'Its reference now; null if it no longer exists, or its person was erased.',
+    }),
+    appointmentId: nullable<string>({
+      type: 'string',
+      format: 'uuid',
+      description: 'Of the appointment of a participation, after the event: the `data.id` of its events.',
+    }),
     appointmentReference: nullableString({ description: 'Of that appointment, as it is now.' }),
-    previousAppointmentId: nullable<string>({ type: 'string', format: 'uuid', description: 'Of `participation.moved`: the appointment that it left.' }),
-    customerReference: nullableString({ description: 'Of the customer of a participation, or the recipient of a mail, as it is now.' }),
+    previousAppointmentId: nullable<string>({
+      type: 'string',
+      format: 'uuid',
+      description: 'Of `participation.moved`: the appointment that it left.',
+    }),
+    customerReference: nullableString({
+      description: 'Of the customer of a participation, or the recipient of a mail, as it is now.',
+    }),
     state: nullableString({ description: 'After the event; null if there is none.' }),
     previousState: nullableString({ description: 'Before the event; null if there was none.' }),
-    version: nullable<number>({ type: 'integer', description: 'Ascends in the events with the same `data.id`; null in `mail.failed`.' }),
-    capacity: nullable<number>({ type: 'integer', description: 'Of an appointment, after the event; null if it was deleted.' }),
-    ignoreCapacity: nullable<boolean>({ type: 'boolean', description: 'Of a participation: whether its seat is given even if all are taken.' }),
-    start: nullable<string>({ type: 'string', format: 'date-time', description: 'When the appointment starts, as it is now.' }),
+    version: nullable<number>({
+      type: 'integer',
+      description: 'Ascends in the events with the same `data.id`; null in `mail.failed`.',
+    }),
+    capacity: nullable<number>({
+      type: 'integer',
+      description: 'Of an appointment, after the event; null if it was deleted.',
+    }),
+    ignoreCapacity: nullable<boolean>({
+      type: 'boolean',
+      description: 'Of a participation: whether its seat is given even if all are taken.',
+    }),
+    start: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'When the appointment starts, as it is now.',
+    }),
     expiresAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When the reservation expires.' }),
   },
   { title: 'EventData' },
@@ -83,7 +112,9 @@ const event = Type.Object(
     id: Type.String({ format: 'uuid', description: 'Unique: an event that arrives again is the same one.' }),
     type: Type.String({ description: `One of ${eventTypes}. There may be new ones.` }),
     timestamp: instant('When it happened; UTC, `YYYY-MM-DDThh:mm:ss.sssZ`.'),
-    actor: Type.String({ description: '`crm:` and the prefix of the API key, `person` for somebody with a link, or `service`.' }),
+    actor: Type.String({
+      description: '`crm:` and the prefix of the API key, `person` for somebody with a link, or `service`.',
+    }),
     providerReference: nullableString(),
     data: eventData,
   },
@@ -99,14 +130,31 @@ const listEventsSchema = {
   tags: ['Events'],
   params: crmParams,
   querystring: Type.Object({
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, format: 'line', description: 'Only events after the one with this id. `start`: from the oldest one on; `end`: only from now on.' })),
-    limit: Type.Optional(integer({ minimum: 1, maximum: 1_000, description: `Maximum number of events; ${defaultLimit} by default.` })),
-    types: queryLine(`Only events of these types, separated by commas: ${eventTypes}. A page may then be empty although more follow.`),
+    after: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        format: 'line',
+        description:
+          'Only events after the one with this id. `start`: from the oldest one on; `end`: only from now on.',
+      }),
+    ),
+    limit: Type.Optional(
+      integer({ minimum: 1, maximum: 1_000, description: `Maximum number of events; ${defaultLimit} by default.` }),
+    ),
+    types: queryLine(
+      `Only events of these types, separated by commas: ${eventTypes}. A page may then be empty although more follow.`,
+    ),
     providerRef: queryLine('Only events of this provider. A page may then be empty although more follow.'),
   }),
   response: {
     // Not compiled, because the service has written the JSON.
-    200: Type.Unsafe<unknown>(list(event, { description: 'The events', headers: { Link: { type: 'string', description: 'The URL of the next page, `<…>; rel="next"`.' } } })),
+    200: Type.Unsafe<unknown>(
+      list(event, {
+        description: 'The events',
+        headers: { Link: { type: 'string', description: 'The URL of the next page, `<…>; rel="next"`.' } },
+      }),
+    ),
     ...problems(['events.invalid', 'events.expired', 'provider.not_found']),
   },
 } as const;

@@ -15,7 +15,10 @@ export interface ListMessage {
 /** Opens a list, which the signal cancels. */
 export type OpenList = (signal: AbortSignal) => AsyncIterable<ListMessage>;
 
-/** A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the client. */
+/**
+ * A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the
+ * client.
+ */
 const firstMessageMs = 2_000;
 
 /** A complete list takes a turn for each part of it; a page is weighed by its length. */
@@ -38,7 +41,11 @@ export async function sendList(exchange: Exchange, publicUrl: string, open: Open
 }
 
 /** Small enough to be buffered: the address of the next page goes into a header, which is sent first. */
-async function sendPage({ request, reply }: Exchange, publicUrl: string, messages: AsyncIterable<ListMessage>): Promise<FastifyReply> {
+async function sendPage(
+  { request, reply }: Exchange,
+  publicUrl: string,
+  messages: AsyncIterable<ListMessage>,
+): Promise<FastifyReply> {
   const parts = await Array.fromAsync(messages);
   const nextCursor = parts.at(-1)?.nextCursor;
   if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', nextCursor));

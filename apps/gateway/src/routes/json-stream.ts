@@ -22,12 +22,17 @@ export type JsonTexts<Part extends Text = string> = AsyncGenerator<Part, Part, u
 export const jsonType = 'application/json; charset=utf-8';
 
 /**
- * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client reads. An error before the
- * first one rejects; a later one destroys the stream, so that the client sees a broken response and not a short one.
+ * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client
+ * reads. An error before the first one rejects; a later one destroys the stream, so that the client sees a broken
+ * response and not a short one.
  *
  * @param options `admitted`: the first text is made in the turn that the request already has
  */
-export async function sendJson(exchange: Exchange, texts: JsonTexts<Text>, options: { admitted?: boolean } = {}): Promise<FastifyReply> {
+export async function sendJson(
+  exchange: Exchange,
+  texts: JsonTexts<Text>,
+  options: { admitted?: boolean } = {},
+): Promise<FastifyReply> {
   const { request, reply } = exchange;
   const chunks = inTurns(exchange, texts, options.admitted ?? false);
   const first = await chunks.next();
@@ -44,12 +49,19 @@ export async function sendJson(exchange: Exchange, texts: JsonTexts<Text>, optio
 }
 
 /** The request's deadline is that of the first text; how long the others take depends on the client. */
-async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>, admitted: boolean): AsyncGenerator<Text, undefined> {
+async function* inTurns(
+  { request, admission }: Exchange,
+  texts: JsonTexts<Text>,
+  admitted: boolean,
+): AsyncGenerator<Text, undefined> {
   // The later ones are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
   const { requestId, crmId } = currentContext()!;
   const nextInTurn = async (first: boolean): Promise<IteratorResult<Text, Text>> => {
-    using _turn = first && admitted ? undefined : await admission.takeTurn(request, first ? weights.firstPart : weights.laterPart, { first });
+    using _turn =
+      first && admitted
+        ? undefined
+        : await admission.takeTurn(request, first ? weights.firstPart : weights.laterPart, { first });
     return await (first ? texts.next() : inContext(() => runWithContext({ requestId, crmId }, () => texts.next())));
   };
   try {

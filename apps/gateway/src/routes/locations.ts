@@ -3,13 +3,18 @@ import { type Static, type TUnsafe, Type } from 'typebox';
 import { givenFields, maxMessageLength, optionalLine } from '../fields.ts';
 import { nullable, nullableString } from '../schemas.ts';
 
-/** The address of timeslots and appointments: fields, or free text such as a link to a video call. It is returned as it was given. */
+/**
+ * The address of timeslots and appointments: fields, or free text such as a link to a video call. It is returned as it
+ * was given.
+ */
 
 const addressFields = Type.Object({
   city: Type.Optional(optionalLine()),
   zip: Type.Optional(optionalLine()),
   country: Type.Optional(optionalLine()),
-  countryCode: Type.Optional(optionalLine({ description: 'Alias of `country`, so that a returned address can be sent back.' })),
+  countryCode: Type.Optional(
+    optionalLine({ description: 'Alias of `country`, so that a returned address can be sent back.' }),
+  ),
   street: Type.Optional(optionalLine()),
   number: Type.Optional(optionalLine()),
 });

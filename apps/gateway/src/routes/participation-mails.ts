@@ -5,21 +5,39 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { oneOf, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { apiInfoValue, instant, list, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import {
+  apiInfoValue,
+  instant,
+  list,
+  nullable,
+  nullableString,
+  presentEnum,
+  presentInstant,
+  problems,
+  wrapped,
+} from '../schemas.ts';
 import { participationParams } from './participations.ts';
 
 /** interface 4.3: mails about a participation. */
 export function participationMailRoutes({ participationMails }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/participations/:participationRef/mails', { schema: listMailsSchema }, async ({ params }) => {
-      const { mails } = await participationMails.listParticipationMails(params);
-      return mails.map(presentMail);
-    });
+    app.get(
+      '/provider/:providerRef/participations/:participationRef/mails',
+      { schema: listMailsSchema },
+      async ({ params }) => {
+        const { mails } = await participationMails.listParticipationMails(params);
+        return mails.map(presentMail);
+      },
+    );
 
-    app.post('/provider/:providerRef/participations/:participationRef/mails/:mailId/resend', { schema: resendMailSchema }, async ({ params }, reply) => {
-      const { mail } = await participationMails.resendMail(params);
-      return reply.code(202).send({ 'api-info': apiInfoValue, mail: presentMail(mail!) });
-    });
+    app.post(
+      '/provider/:providerRef/participations/:participationRef/mails/:mailId/resend',
+      { schema: resendMailSchema },
+      async ({ params }, reply) => {
+        const { mail } = await participationMails.resendMail(params);
+        return reply.code(202).send({ 'api-info': apiInfoValue, mail: presentMail(mail!) });
+      },
+    );
   };
 }
 
@@ -57,7 +75,14 @@ const mailExample = {
   finishedAt: '2030-05-06T07:00:02Z',
 };
 
-const resentExample = { ...mailExample, id: '0197c4d1-1f62-7c09-8a53-6b1d4e0f7a92', state: 'PENDING', error: null, attempts: 0, finishedAt: null };
+const resentExample = {
+  ...mailExample,
+  id: '0197c4d1-1f62-7c09-8a53-6b1d4e0f7a92',
+  state: 'PENDING',
+  error: null,
+  attempts: 0,
+  finishedAt: null,
+};
 
 const mail = Type.Object(
   {
@@ -71,7 +96,11 @@ const mail = Type.Object(
     }),
     attempts: Type.Integer({ description: 'How often the mail server has answered.' }),
     createdAt: instant(),
-    finishedAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When it was sent or given up; UTC, `YYYY-MM-DDThh:mm:ssZ`.' }),
+    finishedAt: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'When it was sent or given up; UTC, `YYYY-MM-DDThh:mm:ssZ`.',
+    }),
   },
   { title: 'Mail', examples: [mailExample] },
 );
@@ -79,7 +108,8 @@ const mail = Type.Object(
 const listMailsSchema = {
   operationId: 'listParticipationMails',
   summary: 'List the mails about a participation',
-  description: 'What became of each mail, without its text and address, for 30 days after it was sent or given up. At most the 500 newest.',
+  description:
+    'What became of each mail, without its text and address, for 30 days after it was sent or given up. At most the 500 newest.',
   tags: ['Participations'],
   params: participationParams,
   response: {
@@ -99,6 +129,16 @@ const resendMailSchema = {
   headers: idempotencyHeaders,
   response: {
     202: wrapped('mail', mail, 'The new mail, which waits for its turn', resentExample),
-    ...problems(['provider.not_found', 'participation.not_found', 'mail.not_found', 'mail.pending', 'mail.outdated', 'mail.address_missing'], { idempotencyKey: true }),
+    ...problems(
+      [
+        'provider.not_found',
+        'participation.not_found',
+        'mail.not_found',
+        'mail.pending',
+        'mail.outdated',
+        'mail.address_missing',
+      ],
+      { idempotencyKey: true },
+    ),
   },
 } as const;

@@ -4,34 +4,69 @@ import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { dateTime, flag, given, givenFields, line, oneOf, optionalText, pathReference, queryLine, reference } from '../fields.ts';
+import {
+  dateTime,
+  flag,
+  given,
+  givenFields,
+  line,
+  oneOf,
+  optionalText,
+  pathReference,
+  queryLine,
+  reference,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, list, nullable, nullableString, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import {
+  apiInfoValue,
+  instant,
+  list,
+  nullable,
+  nullableString,
+  presentEnum,
+  presentInstant,
+  problems,
+  wrapped,
+} from '../schemas.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { providerParams } from './path-parameters.ts';
 
 /** interface 4.3. */
-export function participationRoutes({ participations }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
+export function participationRoutes(
+  { participations }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/participations', { schema: listParticipationsSchema, config: listConfig }, async (request, reply) => {
-      const { params, query } = request;
-      const filter = {
-        customerReference: given(query.customerRef),
-        state: query.state && ParticipationState[query.state],
-        from: given(query.from),
-        to: given(query.to),
-        changedSince: given(query.changedSince),
-        limit: query.limit,
-        cursor: query.cursor,
-      };
-      return sendList({ request, reply, admission }, publicUrl, (signal) => participations.listParticipations(params, filter, signal));
-    });
+    app.get(
+      '/provider/:providerRef/participations',
+      { schema: listParticipationsSchema, config: listConfig },
+      async (request, reply) => {
+        const { params, query } = request;
+        const filter = {
+          customerReference: given(query.customerRef),
+          state: query.state && ParticipationState[query.state],
+          from: given(query.from),
+          to: given(query.to),
+          changedSince: given(query.changedSince),
+          limit: query.limit,
+          cursor: query.cursor,
+        };
+        return sendList({ request, reply, admission }, publicUrl, (signal) =>
+          participations.listParticipations(params, filter, signal),
+        );
+      },
+    );
 
-    app.get('/provider/:providerRef/participations/:participationRef', { schema: getParticipationSchema }, async ({ params }) => {
-      const { participation } = await participations.getParticipation(params);
-      return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
-    });
+    app.get(
+      '/provider/:providerRef/participations/:participationRef',
+      { schema: getParticipationSchema },
+      async ({ params }) => {
+        const { participation } = await participations.getParticipation(params);
+        return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+      },
+    );
 
     app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
       const { params, body, query } = request;
@@ -40,18 +75,24 @@ export function participationRoutes({ participations }: Clients, publicUrl: stri
         ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
       });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
+      return reply
+        .code(created ? 201 : 200)
+        .send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
     });
 
-    app.post('/provider/:providerRef/participations/:participationRef', { schema: updateParticipationSchema }, async (request) => {
-      const { params, body, query } = request;
-      const { participation } = await participations.updateParticipation(params, {
-        ...givenFields(updateParticipationSchema.body, body),
-        ...givenFields(updateParticipationSchema.querystring, query),
-        state: ParticipationState[body.state],
-      });
-      return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
-    });
+    app.post(
+      '/provider/:providerRef/participations/:participationRef',
+      { schema: updateParticipationSchema },
+      async (request) => {
+        const { params, body, query } = request;
+        const { participation } = await participations.updateParticipation(params, {
+          ...givenFields(updateParticipationSchema.body, body),
+          ...givenFields(updateParticipationSchema.querystring, query),
+          state: ParticipationState[body.state],
+        });
+        return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+      },
+    );
   };
 }
 
@@ -80,13 +121,19 @@ export const participationExample = {
   messages: ['See you then!'],
 };
 
-export const canceledParticipationExample = { ...participationExample, state: 'CANCELED', messages: ['See you then!', 'We are ill, sorry.'] };
+export const canceledParticipationExample = {
+  ...participationExample,
+  state: 'CANCELED',
+  messages: ['See you then!', 'We are ill, sorry.'],
+};
 
 export const participation = Type.Object(
   {
     reference: Type.String(),
     appointmentReference: nullableString({ description: 'Reference of the appointment.' }),
-    customerReference: nullableString({ description: 'Reference of the customer; null for a participant without a customer record.' }),
+    customerReference: nullableString({
+      description: 'Reference of the customer; null for a participant without a customer record.',
+    }),
     email: nullableString(),
     mobile: nullableString(),
     name: Type.String(),
@@ -107,7 +154,10 @@ export const sendMails = flag(true, 'Send the e-mail for this change of state.')
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
 
 /** The path parameters of every operation on one participation. */
-export const participationParams = Type.Object({ ...providerParams.properties, participationRef: pathReference('Reference of the participation.') });
+export const participationParams = Type.Object({
+  ...providerParams.properties,
+  participationRef: pathReference('Reference of the participation.'),
+});
 
 const listParticipationsSchema = {
   operationId: 'listParticipations',
@@ -167,7 +217,13 @@ const createParticipationSchema = {
     {
       title: 'NewParticipation',
       examples: [
-        { reference: 'b-1@acme', appointmentReference: 'a-1@acme', customerReference: 'c-1@acme', state: 'BOOKED', message: 'See you then!' },
+        {
+          reference: 'b-1@acme',
+          appointmentReference: 'a-1@acme',
+          customerReference: 'c-1@acme',
+          state: 'BOOKED',
+          message: 'See you then!',
+        },
       ],
     },
   ),
@@ -195,7 +251,8 @@ const createParticipationSchema = {
 const updateParticipationSchema = {
   operationId: 'updateParticipation',
   summary: 'Move a participation to another state',
-  description: 'Which states can follow which is fixed: the others are answered with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its present state has no effect.',
+  description:
+    'Which states can follow which is fixed: the others are answered with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its present state has no effect.',
   tags: ['Participations'],
   params: participationParams,
   headers: idempotencyHeaders,

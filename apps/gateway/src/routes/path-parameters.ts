@@ -5,4 +5,7 @@ import { pathReference } from '../fields.ts';
 export const crmParams = Type.Object({ crmId: pathReference('ID of the calling CRM.') });
 
 /** The path parameters of every operation on something that belongs to a provider. */
-export const providerParams = Type.Object({ ...crmParams.properties, providerRef: pathReference('Reference of the provider.') });
+export const providerParams = Type.Object({
+  ...crmParams.properties,
+  providerRef: pathReference('Reference of the provider.'),
+});

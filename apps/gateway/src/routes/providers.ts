@@ -3,7 +3,17 @@ import type { Provider } from '@scheduling/contracts/identity/v1';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { clearing, givenFields, line, maxLongTextLength, optionalEmail, optionalLine, optionalText, pathReference, reference } from '../fields.ts';
+import {
+  clearing,
+  givenFields,
+  line,
+  maxLongTextLength,
+  optionalEmail,
+  optionalLine,
+  optionalText,
+  pathReference,
+  reference,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -54,7 +64,14 @@ const providerExample = {
   timeZone: 'Europe/Berlin',
 };
 
-const returnedExample = { ...providerExample, mobile: null, phone: null, impressum: null, subbranch: null, uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77' };
+const returnedExample = {
+  ...providerExample,
+  mobile: null,
+  phone: null,
+  impressum: null,
+  subbranch: null,
+  uuid: 'b2c9f7a4-6f0e-4d6e-9a35-1f4e0d2c8a77',
+};
 
 const provider = Type.Object(
   {

@@ -22,7 +22,9 @@ export function sandboxRoutes({ clocks, sandboxMails }: Clients, publicUrl: stri
     });
 
     app.put('/sandbox/clock', { schema: setClockSchema }, async ({ params, body }) => {
-      const { clock } = await clocks.setSandboxClock(params, { now: body.now === null ? undefined : new Date(body.now) });
+      const { clock } = await clocks.setSandboxClock(params, {
+        now: body.now === null ? undefined : new Date(body.now),
+      });
       return { 'api-info': apiInfoValue, clock: presentClock(clock!) };
     });
 
@@ -52,7 +54,10 @@ const clockExample = { now: '2030-05-06T07:00:00Z', aheadSeconds: 0 };
 const clock = Type.Object(
   {
     now: instant('What the clock shows; UTC, `YYYY-MM-DDThh:mm:ssZ`.'),
-    aheadSeconds: Type.Integer({ description: 'How far it is ahead of the real time; 0 for a clock that was not set, negative for one that is behind.' }),
+    aheadSeconds: Type.Integer({
+      description:
+        'How far it is ahead of the real time; 0 for a clock that was not set, negative for one that is behind.',
+    }),
   },
   { title: 'SandboxClock', examples: [clockExample] },
 );
@@ -77,7 +82,10 @@ const setClockSchema = {
     'time are removed. `null` sets it to the real time.',
   tags: ['Sandbox'],
   params: crmParams,
-  body: Type.Object({ now: nullableInstant('The new time, at most 10 years from the real one; `null`: the real time.') }, { title: 'SandboxClockChange', examples: [{ now: null }] }),
+  body: Type.Object(
+    { now: nullableInstant('The new time, at most 10 years from the real one; `null`: the real time.') },
+    { title: 'SandboxClockChange', examples: [{ now: null }] },
+  ),
   response: {
     200: wrapped('clock', clock, 'The clock'),
     ...problems(['sandbox.invalid', 'sandbox.not_found'], { body: true }),
@@ -106,11 +114,18 @@ const mail = Type.Object(
     sentAt: instant('When it would have been sent; UTC, `YYYY-MM-DDThh:mm:ssZ`.'),
     from: Type.Object(mailAddress),
     to: Type.Object(mailAddress),
-    replyTo: nullable<{ name: string; address: string }>({ type: 'object', required: Object.keys(mailAddress), properties: mailAddress }),
+    replyTo: nullable<{ name: string; address: string }>({
+      type: 'object',
+      required: Object.keys(mailAddress),
+      properties: mailAddress,
+    }),
     subject: Type.String(),
     text: Type.String(),
     html: Type.String(),
-    calendars: Type.Array(Type.Object({ method: Type.String({ description: '`REQUEST` or `CANCEL`.' }), text: Type.String() }), { description: 'The calendar files.' }),
+    calendars: Type.Array(
+      Type.Object({ method: Type.String({ description: '`REQUEST` or `CANCEL`.' }), text: Type.String() }),
+      { description: 'The calendar files.' },
+    ),
   },
   { title: 'SandboxMail', examples: [mailExample] },
 );
@@ -124,7 +139,13 @@ const listMailsSchema = {
   querystring: Type.Object({
     to: queryLine('Only mails to this address, in any case, and with its domain in its Unicode form or in A-labels.'),
     ...pageFields,
-    limit: Type.Optional(integer({ minimum: 1, maximum: maxMails, description: 'Maximum number of mails per page. The URL of the next page is in the `Link` header.' })),
+    limit: Type.Optional(
+      integer({
+        minimum: 1,
+        maximum: maxMails,
+        description: 'Maximum number of mails per page. The URL of the next page is in the `Link` header.',
+      }),
+    ),
   }),
   response: {
     200: list(mail, { description: 'The mails', headers: linkHeader }),

@@ -49,8 +49,13 @@ export const slot = Type.Object(
     start: instant(),
     end: instant(),
     resourceReference: Type.String(),
-    timeslotReference: nullableString({ description: 'The timeslot that it is a step of; null for an open appointment that is none, such as one of a series.' }),
-    appointmentReference: nullableString({ description: 'The open appointment; null for a free place, in which booking makes one.' }),
+    timeslotReference: nullableString({
+      description:
+        'The timeslot that it is a step of; null for an open appointment that is none, such as one of a series.',
+    }),
+    appointmentReference: nullableString({
+      description: 'The open appointment; null for a free place, in which booking makes one.',
+    }),
     productReference: nullableString({ description: 'Of the open appointment.' }),
     description: nullableString({ description: 'Of the open appointment.' }),
     capacity: Type.Integer({ description: 'Maximum number of participants.' }),
@@ -73,10 +78,19 @@ const listSlotsSchema = {
   params: providerParams,
   querystring: Type.Object({
     from: Type.Optional(dateTime('Only slots that start at or after it; defaults to now.')),
-    to: Type.Optional(dateTime('Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it.')),
+    to: Type.Optional(
+      dateTime(
+        'Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it.',
+      ),
+    ),
     resourceRef: queryLine('Only slots of this resource.'),
     productRef: queryLine('Only open appointments of this product; all free places.'),
-    duration: Type.Optional(integer({ ...rasterRange, description: 'Length of a free place in minutes, a multiple of the raster; defaults to one raster.' })),
+    duration: Type.Optional(
+      integer({
+        ...rasterRange,
+        description: 'Length of a free place in minutes, a multiple of the raster; defaults to one raster.',
+      }),
+    ),
     ignoreNotice,
     ...pageFields,
   }),

@@ -35,7 +35,9 @@ function memberOf(body: Static<typeof existingUser> | Static<typeof invitation>)
   return { $case: 'invitation', value: { ...person, language: spokenLanguage(person.language) } };
 }
 
-function isExistingUser(body: Static<typeof existingUser> | Static<typeof invitation>): body is Static<typeof existingUser> {
+function isExistingUser(
+  body: Static<typeof existingUser> | Static<typeof invitation>,
+): body is Static<typeof existingUser> {
   return 'reference' in body && given(body.reference) !== undefined;
 }
 
@@ -45,13 +47,22 @@ const existingUser = Type.Object(
 );
 
 const invitationLanguage = `Language tag of the person’s mails. One that the service does not speak (${spokenLanguageTags}) is ignored: then the CRM’s language counts.`;
-const invitationExample = { email: 'carl.beispiel@acme.example', username: 'carl.beispiel', lastName: 'Beispiel', firstName: 'Carl' };
+const invitationExample = {
+  email: 'carl.beispiel@acme.example',
+  username: 'carl.beispiel',
+  lastName: 'Beispiel',
+  firstName: 'Carl',
+};
 
 const invitation = Type.Object(
-  { ...personFields, language: Type.Optional(optionalLine({ format: 'language-tag', description: invitationLanguage })) },
+  {
+    ...personFields,
+    language: Type.Optional(optionalLine({ format: 'language-tag', description: invitationLanguage })),
+  },
   {
     title: 'Invitation',
-    description: 'Invites a person as a user without a reference. Creating a user with the same e-mail address later gives that user its reference.',
+    description:
+      'Invites a person as a user without a reference. Creating a user with the same e-mail address later gives that user its reference.',
   },
 );
 
@@ -77,10 +88,10 @@ const addStaffSchema = {
   response: {
     200: wrapped('user', user, 'The user already had access'),
     201: wrapped('user', user, 'Added', { ...invitationExample, reference: null, phone: null, mobile: null }),
-    ...problems(
-      ['provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'],
-      { body: true, idempotencyKey: true },
-    ),
+    ...problems(['provider.not_found', 'user.not_found', 'user.email_taken', 'user.username_taken'], {
+      body: true,
+      idempotencyKey: true,
+    }),
   },
 } as const;
 

@@ -20,12 +20,22 @@ function newTimeslot(reference: string, ...appointments: string[]): Timeslot {
 }
 
 function newAppointment(reference: string): Appointment {
-  return { reference, acceptBookings: true, archived: false, capacity: 1, participations: [], productReference: 'p', resourceReference: 'r', state: AppointmentState.ACTIVE };
+  return {
+    reference,
+    acceptBookings: true,
+    archived: false,
+    capacity: 1,
+    participations: [],
+    productReference: 'p',
+    resourceReference: 'r',
+    state: AppointmentState.ACTIVE,
+  };
 }
 
 async function textsOf(...timeslots: [continued: boolean | undefined, ...Timeslot[]][]): Promise<string[]> {
   async function* parts(): AsyncGenerator<TimeslotsPart> {
-    for (const [index, [continued, ...part]] of timeslots.entries()) yield { timeslots: part, continued, continuation: index === timeslots.length - 1 ? undefined : 'x' };
+    for (const [index, [continued, ...part]] of timeslots.entries())
+      yield { timeslots: part, continued, continuation: index === timeslots.length - 1 ? undefined : 'x' };
   }
   const chunks = timeslotTexts(parts(), toJson, { before: '[', after: ']' });
   const texts: string[] = [];
@@ -44,7 +54,13 @@ describe('the text of timeslots that arrive in parts', () => {
   });
 
   it('has the appointments of a timeslot that is continued in the same array', async () => {
-    expect(await textsOf([false, newTimeslot('a'), newTimeslot('b', '1')], [true, newTimeslot('b', '2')], [true, newTimeslot('b', '3'), newTimeslot('c', '4')])).toEqual([
+    expect(
+      await textsOf(
+        [false, newTimeslot('a'), newTimeslot('b', '1')],
+        [true, newTimeslot('b', '2')],
+        [true, newTimeslot('b', '3'), newTimeslot('c', '4')],
+      ),
+    ).toEqual([
       '[{"reference":"a","appointments":[]},{"reference":"b","appointments":["1"',
       ',"2"',
       ',"3"]},{"reference":"c","appointments":["4"]}]',
@@ -52,10 +68,14 @@ describe('the text of timeslots that arrive in parts', () => {
   });
 
   it('skips a part of which everything has been deleted, and begins a timeslot whose predecessor has', async () => {
-    expect(await textsOf([false, newTimeslot('a')], [true, newTimeslot('a')], [true, newTimeslot('a', '1')], [false], [false, newTimeslot('b', '2')])).toEqual([
-      '[{"reference":"a","appointments":[',
-      '"1"',
-      ']},{"reference":"b","appointments":["2"]}]',
-    ]);
+    expect(
+      await textsOf(
+        [false, newTimeslot('a')],
+        [true, newTimeslot('a')],
+        [true, newTimeslot('a', '1')],
+        [false],
+        [false, newTimeslot('b', '2')],
+      ),
+    ).toEqual(['[{"reference":"a","appointments":[', '"1"', ']},{"reference":"b","appointments":["2"]}]']);
   });
 });

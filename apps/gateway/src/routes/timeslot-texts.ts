@@ -14,7 +14,8 @@ export async function* partsFrom(first: TimeslotsPart, readPart: ReadPart): Asyn
   while (part.continuation !== undefined) {
     part = await readPart(part.continuation);
     // During a rollout: a calendar of the previous version answers with all of it, from the beginning.
-    if (part.continued === undefined) throw new DomainError('service.unavailable', { text: 'calendar does not know parts' });
+    if (part.continued === undefined)
+      throw new DomainError('service.unavailable', { text: 'calendar does not know parts' });
     yield part;
   }
   return undefined;
@@ -26,16 +27,26 @@ export interface ToJson {
   appointment: (appointment: Appointment) => string;
 }
 
-/** Timeslots, separated by commas, with what is sent before and after them. The appointments of one may come in several parts. */
-export async function* timeslotTexts(parts: AsyncIterable<TimeslotsPart>, toJson: ToJson, around: { before: string; after: string }): JsonTexts {
+/**
+ * Timeslots, separated by commas, with what is sent before and after them. The appointments of one may come in several
+ * parts.
+ */
+export async function* timeslotTexts(
+  parts: AsyncIterable<TimeslotsPart>,
+  toJson: ToJson,
+  around: { before: string; after: string },
+): JsonTexts {
   let text = around.before;
   let last: { hasAppointments: boolean } | undefined;
   for await (const { timeslots, continued, continuation } of parts) {
     for (const [index, timeslot] of timeslots.entries()) {
       // A calendar of the previous version answers without `appointmentsJson`.
-      const appointments = timeslot.appointmentsJson?.toString() ?? timeslot.appointments.map(toJson.appointment).join(',');
+      const appointments =
+        timeslot.appointmentsJson?.toString() ?? timeslot.appointments.map(toJson.appointment).join(',');
       if (index > 0 || continued !== true || last === undefined) {
-        text += (last === undefined ? '' : `${endOfTimeslot},`) + toJson.timeslot({ ...timeslot, appointments: [] }).slice(0, -endOfTimeslot.length);
+        text +=
+          (last === undefined ? '' : `${endOfTimeslot},`) +
+          toJson.timeslot({ ...timeslot, appointments: [] }).slice(0, -endOfTimeslot.length);
         last = { hasAppointments: false };
       }
       if (appointments === '') continue;

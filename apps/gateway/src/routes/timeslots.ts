@@ -5,7 +5,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
-import { capacityRange, dateTime, givenFields, integer, oneOf, optionalDateTime, optionalReference, pathReference, rasterRange, reference } from '../fields.ts';
+import {
+  capacityRange,
+  dateTime,
+  givenFields,
+  integer,
+  oneOf,
+  optionalDateTime,
+  optionalReference,
+  pathReference,
+  rasterRange,
+  reference,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
@@ -16,49 +27,74 @@ import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
 import { partsFrom, type ReadPart, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
 
-/** interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain. */
-export function timeslotRoutes({ timeslots }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
+/**
+ * interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain.
+ */
+export function timeslotRoutes(
+  { timeslots }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider/:providerRef/timeslots', { schema: createTimeslotsSchema, config: { weigh: weightOfCreation, isStreamed } }, async (request, reply) => {
-      const { params, body } = request;
-      const { created, ...first } = await timeslots.createTimeslots(params, {
-        timeslots: body.timeslots.map(toNewTimeslot),
-        inParts: true,
-        asJson: true,
-      });
-      const parts = partsFrom(first, restOfAnswer(timeslots, params));
-      void reply.code(created ? 201 : 200);
-      return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
-    });
+    app.post(
+      '/provider/:providerRef/timeslots',
+      { schema: createTimeslotsSchema, config: { weigh: weightOfCreation, isStreamed } },
+      async (request, reply) => {
+        const { params, body } = request;
+        const { created, ...first } = await timeslots.createTimeslots(params, {
+          timeslots: body.timeslots.map(toNewTimeslot),
+          inParts: true,
+          asJson: true,
+        });
+        const parts = partsFrom(first, restOfAnswer(timeslots, params));
+        void reply.code(created ? 201 : 200);
+        return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
+      },
+    );
 
-    app.get('/provider/:providerRef/resource/:resourceRef/timeslots', { schema: listTimeslotsSchema, config: { isStreamed } }, async (request, reply) => {
-      const { params, query } = request;
-      const list = { ...givenFields(listTimeslotsSchema.querystring, query), asJson: true };
-      async function* listed(): AsyncGenerator<TimeslotsPart> {
-        const readPart = (continuation: string) => timeslots.listTimeslots(params, { ...list, continuation });
-        const first = await readPart('');
-        if (first.nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
-        yield* partsFrom(first, readPart);
-      }
-      return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));
-    });
+    app.get(
+      '/provider/:providerRef/resource/:resourceRef/timeslots',
+      { schema: listTimeslotsSchema, config: { isStreamed } },
+      async (request, reply) => {
+        const { params, query } = request;
+        const list = { ...givenFields(listTimeslotsSchema.querystring, query), asJson: true };
+        async function* listed(): AsyncGenerator<TimeslotsPart> {
+          const readPart = (continuation: string) => timeslots.listTimeslots(params, { ...list, continuation });
+          const first = await readPart('');
+          if (first.nextCursor !== undefined)
+            void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
+          yield* partsFrom(first, readPart);
+        }
+        return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));
+      },
+    );
 
-    app.put('/provider/:providerRef/timeslots/:timeslotRef', { schema: updateTimeslotSchema, config: { isStreamed } }, async (request, reply) => {
-      const { params, body } = request;
-      const { timeslot, continuation } = await timeslots.updateTimeslot(params, {
-        ...givenFields(updateTimeslotSchema.body, body),
-        state: body.state && TimeslotState[body.state],
-        inParts: true,
-        asJson: true,
-      });
-      const parts = partsFrom({ timeslots: [timeslot!], continuation }, restOfAnswer(timeslots, params));
-      return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), { admitted: true });
-    });
+    app.put(
+      '/provider/:providerRef/timeslots/:timeslotRef',
+      { schema: updateTimeslotSchema, config: { isStreamed } },
+      async (request, reply) => {
+        const { params, body } = request;
+        const { timeslot, continuation } = await timeslots.updateTimeslot(params, {
+          ...givenFields(updateTimeslotSchema.body, body),
+          state: body.state && TimeslotState[body.state],
+          inParts: true,
+          asJson: true,
+        });
+        const parts = partsFrom({ timeslots: [timeslot!], continuation }, restOfAnswer(timeslots, params));
+        return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), {
+          admitted: true,
+        });
+      },
+    );
 
-    app.delete('/provider/:providerRef/timeslots/:timeslotRef', { schema: deleteTimeslotSchema }, async (request, reply) => {
-      await timeslots.deleteTimeslot(request.params);
-      return reply.code(204).send(null);
-    });
+    app.delete(
+      '/provider/:providerRef/timeslots/:timeslotRef',
+      { schema: deleteTimeslotSchema },
+      async (request, reply) => {
+        await timeslots.deleteTimeslot(request.params);
+        return reply.code(204).send(null);
+      },
+    );
   };
 }
 
@@ -81,8 +117,15 @@ function toNewTimeslot(body: Static<typeof newTimeslot>): NewTimeslot {
 }
 
 /** Of the list only the continuation counts. */
-function restOfAnswer(timeslots: Clients['timeslots'], { crmId, providerRef }: Static<typeof providerParams>): ReadPart {
-  return (continuation) => timeslots.listTimeslots({ crmId, providerRef }, { resourceReference: '', from: '', to: '', asJson: true, continuation });
+function restOfAnswer(
+  timeslots: Clients['timeslots'],
+  { crmId, providerRef }: Static<typeof providerParams>,
+): ReadPart {
+  return (continuation) =>
+    timeslots.listTimeslots(
+      { crmId, providerRef },
+      { resourceReference: '', from: '', to: '', asJson: true, continuation },
+    );
 }
 
 /** As the schemas of the responses say. */
@@ -115,7 +158,9 @@ const defaultCapacity = integer({
   description: 'Maximum number of participants of appointments created from it.',
 });
 const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
-const state = oneOf(timeslotStates, { description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.' });
+const state = oneOf(timeslotStates, {
+  description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.',
+});
 
 const newTimeslot = Type.Object(
   {
@@ -173,7 +218,8 @@ const timeslotParams = Type.Object({
 const createTimeslotsSchema = {
   operationId: 'createTimeslots',
   summary: 'Create timeslots',
-  description: 'Creates all of them or none. If a `reference` exists with the same content, the existing timeslot is returned.',
+  description:
+    'Creates all of them or none. If a `reference` exists with the same content, the existing timeslot is returned.',
   tags: ['Timeslots'],
   params: providerParams,
   headers: idempotencyHeaders,
@@ -202,10 +248,10 @@ const createTimeslotsSchema = {
   response: {
     201: list(timeslot, { description: 'In the order of the request' }),
     200: list(timeslot, { description: 'All of them already exist' }),
-    ...problems(
-      ['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.reference_taken'],
-      { body: true, idempotencyKey: true },
-    ),
+    ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.reference_taken'], {
+      body: true,
+      idempotencyKey: true,
+    }),
   },
 } as const;
 
@@ -241,7 +287,9 @@ const updateTimeslotSchema = {
   ),
   response: {
     200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
-    ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], { body: true }),
+    ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], {
+      body: true,
+    }),
   },
 } as const;
 

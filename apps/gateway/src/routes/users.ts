@@ -62,7 +62,11 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
 }
 
 function presentVerification({ sentAt, expiresAt, ...verification }: UserVerification) {
-  return { ...verification, sentAt: sentAt && presentInstant(sentAt), expiresAt: expiresAt && presentInstant(expiresAt) };
+  return {
+    ...verification,
+    sentAt: sentAt && presentInstant(sentAt),
+    expiresAt: expiresAt && presentInstant(expiresAt),
+  };
 }
 
 /** For descriptions: `` `de`, `en` ``. */
@@ -71,7 +75,8 @@ export const spokenLanguageTags = spokenLanguages.map((tag) => `\`${tag}\``).joi
 function username() {
   return line({
     format: 'username',
-    description: 'Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \\` are forbidden.',
+    description:
+      'Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \\` are forbidden.',
   });
 }
 
@@ -125,7 +130,10 @@ const createUserSchema = {
   response: {
     200: wrapped('user', user, 'The user existed'),
     201: wrapped('user', user, 'Created'),
-    ...problems(['user.email_taken', 'user.username_taken', 'verification.limited'], { body: true, idempotencyKey: true }),
+    ...problems(['user.email_taken', 'user.username_taken', 'verification.limited'], {
+      body: true,
+      idempotencyKey: true,
+    }),
   },
 } as const;
 
@@ -149,7 +157,12 @@ const updateUserSchema = {
   tags: ['Users'],
   params: userParams,
   body: Type.Object(
-    { ...personFields, email: Type.Optional(email()), username: Type.Optional(username()), lastName: Type.Optional(line()) },
+    {
+      ...personFields,
+      email: Type.Optional(email()),
+      username: Type.Optional(username()),
+      lastName: Type.Optional(line()),
+    },
     { title: 'UserChange', examples: [{ lastName: 'Beispiel-Neu', phone: null }] },
   ),
   response: {
@@ -161,7 +174,8 @@ const updateUserSchema = {
 const deleteUserSchema = {
   operationId: 'deleteUser',
   summary: 'Delete a user',
-  description: 'Deletes all personal data, and the access to providers. Rejected while the user owns an account or a provider.',
+  description:
+    'Deletes all personal data, and the access to providers. Rejected while the user owns an account or a provider.',
   tags: ['Users'],
   params: userParams,
   response: {
@@ -181,7 +195,10 @@ const requestVerificationSchema = {
   headers: idempotencyHeaders,
   response: {
     204: Type.Null({ description: 'The mail is on its way' }),
-    ...problems(['user.not_found', 'user.email_verified', 'user.email_derived', 'verification.limited'], { body: true, idempotencyKey: true }),
+    ...problems(['user.not_found', 'user.email_verified', 'user.email_derived', 'verification.limited'], {
+      body: true,
+      idempotencyKey: true,
+    }),
   },
 } as const;
 
@@ -189,23 +206,36 @@ const verification = Type.Object(
   {
     email: Type.String(),
     verified: Type.Boolean({ description: 'Whether the person has confirmed the e-mail address.' }),
-    sentAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When the last verification mail was requested; UTC, `YYYY-MM-DDThh:mm:ssZ`.' }),
+    sentAt: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'When the last verification mail was requested; UTC, `YYYY-MM-DDThh:mm:ssZ`.',
+    }),
     expiresAt: nullable<string>({
       type: 'string',
       format: 'date-time',
-      description: 'Until when the link of that mail works; null if it does not, or if the mail is still being written. UTC, `YYYY-MM-DDThh:mm:ssZ`.',
+      description:
+        'Until when the link of that mail works; null if it does not, or if the mail is still being written. UTC, `YYYY-MM-DDThh:mm:ssZ`.',
     }),
   },
   {
     title: 'UserVerification',
-    examples: [{ email: 'berta.beispiel@acme.example', verified: false, sentAt: '2030-05-06T07:00:00Z', expiresAt: '2030-05-07T07:00:01Z' }],
+    examples: [
+      {
+        email: 'berta.beispiel@acme.example',
+        verified: false,
+        sentAt: '2030-05-06T07:00:00Z',
+        expiresAt: '2030-05-07T07:00:01Z',
+      },
+    ],
   },
 );
 
 const getUserVerificationSchema = {
   operationId: 'getUserVerification',
   summary: 'Get the verification of an e-mail address',
-  description: 'Whether the person has confirmed the e-mail address of the user, and when the last verification mail was requested.',
+  description:
+    'Whether the person has confirmed the e-mail address of the user, and when the last verification mail was requested.',
   tags: ['Users'],
   params: userParams,
   response: { 200: wrapped('verification', verification, 'The verification'), ...problems(['user.not_found']) },

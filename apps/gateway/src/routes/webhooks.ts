@@ -5,7 +5,16 @@ import type { Clients } from '../clients.ts';
 import { given, givenFields, line, oneOf, optionalLine, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, list, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import {
+  apiInfoValue,
+  instant,
+  list,
+  nullable,
+  nullableString,
+  presentInstant,
+  problems,
+  wrapped,
+} from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
 const defaultAttempts = 100;
@@ -22,10 +31,14 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
         providerReference,
         ignoreActors: body.ignoreActors ?? [],
       });
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } });
+      return reply
+        .code(created ? 201 : 200)
+        .send({ 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } });
     });
 
-    app.get('/webhooks', { schema: listWebhooksSchema }, async ({ params }) => (await webhooks.listWebhooks(params)).webhooks.map(presentWebhook));
+    app.get('/webhooks', { schema: listWebhooksSchema }, async ({ params }) =>
+      (await webhooks.listWebhooks(params)).webhooks.map(presentWebhook),
+    );
 
     app.get('/webhooks/:webhookRef', { schema: getWebhookSchema }, async ({ params }) => {
       const { webhook } = await webhooks.getWebhook(params);
@@ -105,21 +118,41 @@ const webhook = Type.Object(
     providerReference: nullableString({ description: 'Only events of this provider are sent.' }),
     ignoreActors: Type.Array(Type.String(), { description: 'Events of these actors are not sent.' }),
     state: oneOf(states, { description: '`DISABLED`: nothing is sent.' }),
-    after: nullableString({ description: 'ID of the last event that was delivered or left out; null if there is none, or it is no longer kept.' }),
+    after: nullableString({
+      description:
+        'ID of the last event that was delivered or left out; null if there is none, or it is no longer kept.',
+    }),
     failedAttempts: Type.Integer({ description: 'How often the next event could not be delivered.' }),
-    nextAttemptAt: nullable<string>({ type: 'string', format: 'date-time', description: 'When it is sent again; null if it has not failed, or is being sent.' }),
+    nextAttemptAt: nullable<string>({
+      type: 'string',
+      format: 'date-time',
+      description: 'When it is sent again; null if it has not failed, or is being sent.',
+    }),
     createdAt: instant(),
-    secret: Type.Optional(Type.String({ description: 'Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it.' })),
+    secret: Type.Optional(
+      Type.String({
+        description:
+          'Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it.',
+      }),
+    ),
   },
   { title: 'Webhook', examples: [webhookExample] },
 );
 
 const withSecretExample = { ...webhookExample, secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD' };
 
-const url = line({ maxLength: 2_048, description: 'Where events are sent: an https URL with port 443, or from 1024, in a public network.' });
+const url = line({
+  maxLength: 2_048,
+  description: 'Where events are sent: an https URL with port 443, or from 1024, in a public network.',
+});
 
 const types = Type.Optional(
-  Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: line(), maxItems: 50, description: 'Only events of these types (see List events). All, if there are none.' }),
+  Type.Unsafe<string[] | null>({
+    type: ['array', 'null'],
+    items: line(),
+    maxItems: 50,
+    description: 'Only events of these types (see List events). All, if there are none.',
+  }),
 );
 const providerReference = Type.Optional(optionalLine({ description: 'Only events of this provider.' }));
 const ignoreActors = Type.Optional(
@@ -127,7 +160,8 @@ const ignoreActors = Type.Optional(
     type: ['array', 'null'],
     items: line(),
     maxItems: 50,
-    description: 'Events of these actors are not sent: `crm:` and the prefix of an API key leaves out what the CRM did with this key itself.',
+    description:
+      'Events of these actors are not sent: `crm:` and the prefix of an API key leaves out what the CRM did with this key itself.',
   }),
 );
 
@@ -144,12 +178,30 @@ const createWebhookSchema = {
   headers: idempotencyHeaders,
   body: Type.Object(
     { reference: reference({ description: 'Unique.' }), url, types, providerReference, ignoreActors },
-    { title: 'NewWebhook', examples: [{ reference: 'w-1@acme', url: 'https://crm.example/hooks/scheduling', types: ['participation.changed', 'participation.created'] }] },
+    {
+      title: 'NewWebhook',
+      examples: [
+        {
+          reference: 'w-1@acme',
+          url: 'https://crm.example/hooks/scheduling',
+          types: ['participation.changed', 'participation.created'],
+        },
+      ],
+    },
   ),
   response: {
     200: wrapped('webhook', webhook, 'The webhook already exists'),
     201: wrapped('webhook', webhook, 'Created', withSecretExample),
-    ...problems(['webhook.invalid', 'provider.not_found', 'webhook.not_found', 'webhook.reference_taken', 'webhook.limit_reached'], { body: true, idempotencyKey: true }),
+    ...problems(
+      [
+        'webhook.invalid',
+        'provider.not_found',
+        'webhook.not_found',
+        'webhook.reference_taken',
+        'webhook.limit_reached',
+      ],
+      { body: true, idempotencyKey: true },
+    ),
   },
 } as const;
 
@@ -165,7 +217,8 @@ const listWebhooksSchema = {
 const getWebhookSchema = {
   operationId: 'getWebhook',
   summary: 'Get a webhook',
-  description: 'A webhook without its secret. `state`, `failedAttempts` and `nextAttemptAt` tell how its deliveries are going.',
+  description:
+    'A webhook without its secret. `state`, `failedAttempts` and `nextAttemptAt` tell how its deliveries are going.',
   tags: ['Webhooks'],
   params: webhookParams,
   response: { 200: wrapped('webhook', webhook, 'The webhook'), ...problems(['webhook.not_found']) },
@@ -192,7 +245,9 @@ const updateWebhookSchema = {
   ),
   response: {
     200: wrapped('webhook', webhook, 'The updated webhook'),
-    ...problems(['webhook.invalid', 'events.invalid', 'events.expired', 'webhook.not_found', 'provider.not_found'], { body: true }),
+    ...problems(['webhook.invalid', 'events.invalid', 'events.expired', 'webhook.not_found', 'provider.not_found'], {
+      body: true,
+    }),
   },
 } as const;
 
@@ -218,16 +273,23 @@ const rotateSecretSchema = {
   },
 } as const;
 
-const test = Type.Object({ eventId: Type.String({ format: 'uuid' }) }, { title: 'WebhookTest', examples: [{ eventId: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e' }] });
+const test = Type.Object(
+  { eventId: Type.String({ format: 'uuid' }) },
+  { title: 'WebhookTest', examples: [{ eventId: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e' }] },
+);
 
 const testWebhookSchema = {
   operationId: 'testWebhook',
   summary: 'Test a webhook',
-  description: 'Sends an event of the type `webhook.test`, once, also to a disabled webhook. What came of it is among the attempts, after 10 seconds at the latest.',
+  description:
+    'Sends an event of the type `webhook.test`, once, also to a disabled webhook. What came of it is among the attempts, after 10 seconds at the latest.',
   tags: ['Webhooks'],
   params: webhookParams,
   headers: idempotencyHeaders,
-  response: { 202: wrapped('test', test, 'The event is being sent'), ...problems(['webhook.not_found', 'webhook.tests_limited'], { idempotencyKey: true }) },
+  response: {
+    202: wrapped('test', test, 'The event is being sent'),
+    ...problems(['webhook.not_found', 'webhook.tests_limited'], { idempotencyKey: true }),
+  },
 } as const;
 
 const attempt = Type.Object(
@@ -235,8 +297,13 @@ const attempt = Type.Object(
     eventId: Type.String({ format: 'uuid' }),
     eventType: Type.String(),
     attemptedAt: instant('When it ended; UTC, `YYYY-MM-DDThh:mm:ssZ`.'),
-    status: nullable<number>({ type: 'integer', description: 'The HTTP status; null if there was no answer. 200 to 299 is success.' }),
-    error: nullableString({ description: 'Why there was none: `blocked`, `dns`, `connect`, `tls`, `timeout` or `protocol`.' }),
+    status: nullable<number>({
+      type: 'integer',
+      description: 'The HTTP status; null if there was no answer. 200 to 299 is success.',
+    }),
+    error: nullableString({
+      description: 'Why there was none: `blocked`, `dns`, `connect`, `tls`, `timeout` or `protocol`.',
+    }),
     durationMs: Type.Integer({ description: 'In milliseconds.' }),
   },
   {

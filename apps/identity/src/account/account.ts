@@ -10,7 +10,9 @@ export type AccountKey = { crmId: string } & ({ reference: string } | { id: stri
 export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow | undefined> {
   const query = db
     .selectFrom('account')
-    .innerJoin('appUser', (join) => join.onRef('appUser.crmId', '=', 'account.crmId').onRef('appUser.id', '=', 'account.ownerId'))
+    .innerJoin('appUser', (join) =>
+      join.onRef('appUser.crmId', '=', 'account.crmId').onRef('appUser.id', '=', 'account.ownerId'),
+    )
     .selectAll('account')
     .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
     .where('account.crmId', '=', key.crmId);

@@ -20,9 +20,9 @@ export interface CreateAccount {
 }
 
 /**
- * Creates an account, or returns the existing one with this reference, unchanged (interface 4.6). A known reference is returned before branch
- * and owner are checked: they have no effect then, so they cannot be wrong. Otherwise rejects with the first of `branch.unknown` and
- * `account.owner_not_found`, with the wording of interface part 7.
+ * Creates an account, or returns the existing one with this reference, unchanged (interface 4.6). A known reference is
+ * returned before branch and owner are checked: they have no effect then, so they cannot be wrong. Otherwise rejects
+ * with the first of `branch.unknown` and `account.owner_not_found`, with the wording of interface part 7.
  */
 export async function createAccount(
   { database }: IdentityDependencies,
@@ -32,7 +32,10 @@ export async function createAccount(
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindAccount(tx, request),
     keep: ({ account, created }) => ({ resourceIds: [account.id], created }),
-    replay: async (tx, { resourceIds, created }) => ({ account: await requireAccount(tx, { crmId, id: resourceIds[0]! }), created }),
+    replay: async (tx, { resourceIds, created }) => ({
+      account: await requireAccount(tx, { crmId, id: resourceIds[0]! }),
+      created,
+    }),
   });
 }
 
@@ -51,8 +54,21 @@ async function createOrFindAccount(
   return { account: await requireAccount(tx, { crmId, reference }), created };
 }
 
-async function insertAccount(tx: Transaction<IdentitySchema>, ownerId: string, request: CreateAccount): Promise<boolean> {
-  const { crmId, accountReference: reference, branch, invoiceAddress, invoiceContactName, invoiceCompanyName, invoiceTaxId, email } = request;
+async function insertAccount(
+  tx: Transaction<IdentitySchema>,
+  ownerId: string,
+  request: CreateAccount,
+): Promise<boolean> {
+  const {
+    crmId,
+    accountReference: reference,
+    branch,
+    invoiceAddress,
+    invoiceContactName,
+    invoiceCompanyName,
+    invoiceTaxId,
+    email,
+  } = request;
   const inserted = await tx
     .insertInto('account')
     .values({

@@ -29,11 +29,17 @@ export async function updateAccount({ database }: IdentityDependencies, request:
 }
 
 async function writeChanges(tx: Transaction<IdentitySchema>, request: AccountUpdate): Promise<void> {
-  const { crmId, reference, branch, invoiceAddress, invoiceContactName, invoiceCompanyName, invoiceTaxId, email } = request;
+  const { crmId, reference, branch, invoiceAddress, invoiceContactName, invoiceCompanyName, invoiceTaxId, email } =
+    request;
   await tx
     .updateTable('account')
     // The reference stays; it is set so that a request without changes is a valid statement, too.
-    .set({ reference, branch, invoiceAddress: toColumn(invoiceAddress), ...emptyToNull({ invoiceContactName, invoiceCompanyName, invoiceTaxId, email }) })
+    .set({
+      reference,
+      branch,
+      invoiceAddress: toColumn(invoiceAddress),
+      ...emptyToNull({ invoiceContactName, invoiceCompanyName, invoiceTaxId, email }),
+    })
     .where('crmId', '=', crmId)
     .where('reference', '=', reference)
     .returning('id')

@@ -5,7 +5,10 @@ import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { type ApiKeyRow, generateKey } from './api-key.ts';
 
-/** Issues a key; only its hash is stored. Rejects with `crm.not_found`, or `key.invalid_expiry` unless the expiry is in the future. */
+/**
+ * Issues a key; only its hash is stored. Rejects with `crm.not_found`, or `key.invalid_expiry` unless the expiry is in
+ * the future.
+ */
 export async function createKey(
   { database }: IdentityDependencies,
   { crmId, expiresAt }: { crmId: string; expiresAt?: Date | undefined },

@@ -6,7 +6,10 @@ import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import type { ApiKeyRow } from './api-key.ts';
 
-/** Revokes a key permanently; the event makes the gateways drop it from their caches. Repeating it: no change, no event. Rejects with `key.not_found`. */
+/**
+ * Revokes a key permanently; the event makes the gateways drop it from their caches. Repeating it: no change, no event.
+ * Rejects with `key.not_found`.
+ */
 export async function revokeKey({ database }: IdentityDependencies, prefix: string): Promise<ApiKeyRow> {
   return database.transaction(async (tx) => {
     const [revoked] = await revokeKeys(tx, (key) => key('prefix', '=', prefix));
@@ -23,8 +26,17 @@ export async function revokeKey({ database }: IdentityDependencies, prefix: stri
 }
 
 /** Revokes those of these keys that are not revoked yet, and returns them. */
-export async function revokeKeys(tx: Transaction<IdentitySchema>, which: (key: ExpressionBuilder<IdentitySchema, 'apiKey'>) => Expression<SqlBool>): Promise<ApiKeyRow[]> {
-  const revoked = await tx.updateTable('apiKey').set({ revokedAt: sql<Date>`now()` }).where(which).where('revokedAt', 'is', null).returningAll().execute();
+export async function revokeKeys(
+  tx: Transaction<IdentitySchema>,
+  which: (key: ExpressionBuilder<IdentitySchema, 'apiKey'>) => Expression<SqlBool>,
+): Promise<ApiKeyRow[]> {
+  const revoked = await tx
+    .updateTable('apiKey')
+    .set({ revokedAt: sql<Date>`now()` })
+    .where(which)
+    .where('revokedAt', 'is', null)
+    .returningAll()
+    .execute();
   for (const { crmId, keyHash } of revoked) await appendEvent(tx, events.apiKeyRevoked, { crmId, keyHash });
   return revoked;
 }

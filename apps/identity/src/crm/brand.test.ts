@@ -15,12 +15,22 @@ describe('the colour of a CRM', () => {
     ['#ffff00', '1.07'],
     ['#ffffff', '1'],
   ])('is rejected if white text on it is hard to read, with the contrast: %s', (colour, contrast) => {
-    expect(brandErrors({ colour })).toEqual([{ pointer: '/colour', detail: `must be darker: white text on it has a contrast of ${contrast}, and needs 4.5 to be readable (WCAG AA)` }]);
+    expect(brandErrors({ colour })).toEqual([
+      {
+        pointer: '/colour',
+        detail: `must be darker: white text on it has a contrast of ${contrast}, and needs 4.5 to be readable (WCAG AA)`,
+      },
+    ]);
   });
 
-  it.each(['red', '#fff', '2450c8', '#2450c8;', '#2450c8\n', 'rgb(0,0,0)', '#00000000'])('has the format #rrggbb, unlike %j', (colour) => {
-    expect(brandErrors({ colour })).toEqual([{ pointer: '/colour', detail: 'must be a colour in the format #rrggbb' }]);
-  });
+  it.each(['red', '#fff', '2450c8', '#2450c8;', '#2450c8\n', 'rgb(0,0,0)', '#00000000'])(
+    'has the format #rrggbb, unlike %j',
+    (colour) => {
+      expect(brandErrors({ colour })).toEqual([
+        { pointer: '/colour', detail: 'must be a colour in the format #rrggbb' },
+      ]);
+    },
+  );
 });
 
 describe('the logo of a CRM', () => {
@@ -32,12 +42,17 @@ describe('the logo of a CRM', () => {
     expect(brandColumns({ logoUrl }).logoUrl).toBe(normalised);
   });
 
-  it.each(['http://cdn.example/logo.png', 'data:image/png;base64,AA', 'javascript:alert(1)', '/logo.png', 'https://user:secret@cdn.example/', 'https://cdn.example/#x', `https://cdn.example/${'a'.repeat(500)}`])(
-    'is nothing else: %s',
-    (logoUrl) => {
-      expect(pointersOf({ logoUrl })).toEqual(['/logoUrl']);
-    },
-  );
+  it.each([
+    'http://cdn.example/logo.png',
+    'data:image/png;base64,AA',
+    'javascript:alert(1)',
+    '/logo.png',
+    'https://user:secret@cdn.example/',
+    'https://cdn.example/#x',
+    `https://cdn.example/${'a'.repeat(500)}`,
+  ])('is nothing else: %s', (logoUrl) => {
+    expect(pointersOf({ logoUrl })).toEqual(['/logoUrl']);
+  });
 });
 
 describe('the imprint of a CRM', () => {
@@ -49,9 +64,12 @@ describe('the imprint of a CRM', () => {
     expect(brandErrors({ imprint: 'a'.repeat(2_000) })).toEqual([]);
   });
 
-  it.each(['a'.repeat(2_001), `${'line\n'.repeat(20)}line`, 'a\u0007b', 'a\u2028b', '\u202Etxet'])('is bounded, and plain text: %j', (imprint) => {
-    expect(pointersOf({ imprint })).toEqual(['/imprint']);
-  });
+  it.each(['a'.repeat(2_001), `${'line\n'.repeat(20)}line`, 'a\u0007b', 'a\u2028b', '\u202Etxet'])(
+    'is bounded, and plain text: %j',
+    (imprint) => {
+      expect(pointersOf({ imprint })).toEqual(['/imprint']);
+    },
+  );
 });
 
 it('what is absent is kept, and what is empty is cleared', () => {

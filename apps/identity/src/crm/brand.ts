@@ -1,7 +1,9 @@
 import type { FieldError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 
-/** How a CRM presents itself in mails and on the verification page. Absent keeps the value, an empty string clears it. */
+/**
+ * How a CRM presents itself in mails and on the verification page. Absent keeps the value, an empty string clears it.
+ */
 export interface BrandSettings {
   logoUrl?: string | undefined;
   colour?: string | undefined;
@@ -16,7 +18,10 @@ const minContrast = 4.5;
 export function brandErrors({ logoUrl, colour, imprint }: BrandSettings): FieldError[] {
   const errors: FieldError[] = [];
   if (logoUrl && parseLogoUrl(logoUrl) === undefined) {
-    errors.push({ pointer: '/logoUrl', detail: `must be an https URL without user name, password or fragment, of at most ${maxLogoUrlLength} characters` });
+    errors.push({
+      pointer: '/logoUrl',
+      detail: `must be an https URL without user name, password or fragment, of at most ${maxLogoUrlLength} characters`,
+    });
   }
   if (colour) errors.push(...colourErrors(colour));
   if (imprint) errors.push(...imprintErrors(parseImprint(imprint)));
@@ -25,7 +30,11 @@ export function brandErrors({ logoUrl, colour, imprint }: BrandSettings): FieldE
 
 /** The columns of the settings; an undefined one keeps its value. Only for settings without {@link brandErrors}. */
 export function brandColumns({ logoUrl, colour, imprint }: BrandSettings) {
-  return emptyToNull({ logoUrl: logoUrl && parseLogoUrl(logoUrl), colour: colour?.toLowerCase(), imprint: imprint && parseImprint(imprint) });
+  return emptyToNull({
+    logoUrl: logoUrl && parseLogoUrl(logoUrl),
+    colour: colour?.toLowerCase(),
+    imprint: imprint && parseImprint(imprint),
+  });
 }
 
 /** The normalised URL. */
@@ -36,11 +45,17 @@ function parseLogoUrl(text: string): string | undefined {
 }
 
 function colourErrors(colour: string): FieldError[] {
-  if (!/^#[0-9a-f]{6}$/i.test(colour)) return [{ pointer: '/colour', detail: 'must be a colour in the format #rrggbb' }];
+  if (!/^#[0-9a-f]{6}$/i.test(colour))
+    return [{ pointer: '/colour', detail: 'must be a colour in the format #rrggbb' }];
   const contrast = contrastWithWhite(colour);
   if (contrast >= minContrast) return [];
   const rounded = Math.floor(contrast * 100) / 100;
-  return [{ pointer: '/colour', detail: `must be darker: white text on it has a contrast of ${rounded}, and needs ${minContrast} to be readable (WCAG AA)` }];
+  return [
+    {
+      pointer: '/colour',
+      detail: `must be darker: white text on it has a contrast of ${rounded}, and needs ${minContrast} to be readable (WCAG AA)`,
+    },
+  ];
 }
 
 /** Between 1 (white) and 21 (black): WCAG 2.2, contrast ratio and relative luminance. */
@@ -54,7 +69,10 @@ function contrastWithWhite(colour: string): number {
 
 /** With line breaks of one kind, and no white space around it or at the end of a line. */
 function parseImprint(text: string): string {
-  return text.replaceAll('\t', ' ').replaceAll(/[^\S\n]*\r?\n/g, '\n').trim();
+  return text
+    .replaceAll('\t', ' ')
+    .replaceAll(/[^\S\n]*\r?\n/g, '\n')
+    .trim();
 }
 
 function imprintErrors(imprint: string): FieldError[] {
@@ -62,5 +80,10 @@ function imprintErrors(imprint: string): FieldError[] {
   const isPlain = !/[^\P{Cc}\n]|[\u2028\u2029]|[\u202A-\u202E\u2066-\u2069]/u.test(imprint);
   return isBounded && isPlain
     ? []
-    : [{ pointer: '/imprint', detail: `must be plain text of at most ${maxImprint.lines} lines and ${maxImprint.length} characters, without control characters and direction overrides` }];
+    : [
+        {
+          pointer: '/imprint',
+          detail: `must be plain text of at most ${maxImprint.lines} lines and ${maxImprint.length} characters, without control characters and direction overrides`,
+        },
+      ];
 }

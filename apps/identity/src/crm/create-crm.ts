@@ -7,7 +7,10 @@ import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingError
 const crmIdSyntax = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Creates a tenant; a sandbox stays one. Rejects with `crm.exists`, or `crm.invalid` with the invalid fields. */
-export async function createCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string; sandbox?: boolean | undefined }): Promise<CrmRow> {
+export async function createCrm(
+  { database }: IdentityDependencies,
+  request: CrmSettings & { crmId: string; sandbox?: boolean | undefined },
+): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (!crmIdSyntax.test(request.crmId)) {
     errors.unshift({ pointer: '/crmId', detail: 'must be 1 to 63 lower-case letters, digits and inner hyphens' });

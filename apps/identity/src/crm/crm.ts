@@ -52,9 +52,21 @@ export function settingErrors(settings: CrmSettings): FieldError[] {
   return [...errors, ...brandErrors(settings)];
 }
 
-/** The columns of the settings. An undefined one keeps its value, or takes the default in an insert. Only for settings without {@link settingErrors}. */
+/**
+ * The columns of the settings. An undefined one keeps its value, or takes the default in an insert. Only for settings
+ * without {@link settingErrors}.
+ */
 export function settingColumns(settings: CrmSettings) {
-  const { name, language, timeZone, senderName, senderAddress, notifyOnCustomerDeletion, requestsPerMinute, anonymiseAfterDays } = settings;
+  const {
+    name,
+    language,
+    timeZone,
+    senderName,
+    senderAddress,
+    notifyOnCustomerDeletion,
+    requestsPerMinute,
+    anonymiseAfterDays,
+  } = settings;
   return {
     ...emptyToNull({ name, senderName, senderAddress }),
     language: language && parseLanguageTag(language),

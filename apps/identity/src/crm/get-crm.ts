@@ -14,5 +14,9 @@ export function listCrms({ database }: IdentityDependencies): Promise<CrmRow[]> 
 }
 
 export function requireCrm(db: Kysely<IdentitySchema>, crmId: string): Promise<CrmRow> {
-  return db.selectFrom('crm').selectAll().where('crmId', '=', crmId).executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
+  return db
+    .selectFrom('crm')
+    .selectAll()
+    .where('crmId', '=', crmId)
+    .executeTakeFirstOrThrow(() => new DomainError('crm.not_found'));
 }

@@ -6,7 +6,10 @@ import type { IdentityDependencies } from '../dependencies.ts';
 import { crmInvalid, type CrmRow, type CrmSettings, settingColumns, settingErrors } from './crm.ts';
 
 /** Changes the given settings. Rejects with `crm.not_found`, or `crm.invalid` with the invalid fields. */
-export async function updateCrm({ database }: IdentityDependencies, request: CrmSettings & { crmId: string }): Promise<CrmRow> {
+export async function updateCrm(
+  { database }: IdentityDependencies,
+  request: CrmSettings & { crmId: string },
+): Promise<CrmRow> {
   const errors = settingErrors(request);
   if (errors.length > 0) throw crmInvalid(errors);
   const columns = settingColumns(request);

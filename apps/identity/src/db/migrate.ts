@@ -1,5 +1,12 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import {
+  addressMigrations,
+  concurrentIndex,
+  idempotencyMigrations,
+  type MigrationSet,
+  migrateDatabase,
+  sqlFile,
+} from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
 import * as derivedAddresses from './migrations/2026-11-22-derived-addresses.ts';
@@ -20,15 +27,30 @@ const migrations = {
   '2026-12-06-sandboxes': sandboxes,
   '2026-12-12-verification-mailboxes': verificationMailboxes,
   '2026-12-21-1-username-as-read': sqlFile(new URL('../user/username-as-read.sql', import.meta.url)),
-  // They are not unique: users of earlier versions may share a name, and a process of the previous version may store another one during a rollout.
-  '2026-12-21-2-users-by-address': concurrentIndex('app_user_by_address', "app_user (left(email_key, strpos(email_key, E'\\n')), address_key(email))"),
-  '2026-12-21-3-users-by-username': concurrentIndex('app_user_by_username', "app_user (left(username_key, strpos(username_key, E'\\n')), username_as_read(username))"),
+  // They are not unique: users of earlier versions may share a name, and a process of the previous version may store
+  // another one during a rollout.
+  '2026-12-21-2-users-by-address': concurrentIndex(
+    'app_user_by_address',
+    "app_user (left(email_key, strpos(email_key, E'\\n')), address_key(email))",
+  ),
+  '2026-12-21-3-users-by-username': concurrentIndex(
+    'app_user_by_username',
+    "app_user (left(username_key, strpos(username_key, E'\\n')), username_as_read(username))",
+  ),
   // app_user_email_derived_from serves the previous version.
-  '2026-12-21-4-users-by-derivation': concurrentIndex('app_user_by_derivation', 'app_user (crm_id, address_key(email_derived_from)) WHERE email_derived_from IS NOT NULL'),
+  '2026-12-21-4-users-by-derivation': concurrentIndex(
+    'app_user_by_derivation',
+    'app_user (crm_id, address_key(email_derived_from)) WHERE email_derived_from IS NOT NULL',
+  ),
 };
 
 /** In execution order; the doctor compares the database with them. */
-export const migrationSets: MigrationSet[] = [messagingMigrations, idempotencyMigrations, addressMigrations, { name: 'identity', migrations }];
+export const migrationSets: MigrationSet[] = [
+  messagingMigrations,
+  idempotencyMigrations,
+  addressMigrations,
+  { name: 'identity', migrations },
+];
 
 export function migrateIdentityDatabase(url: string, logger: Logger): Promise<void> {
   return migrateDatabase({ url, sets: migrationSets, logger });

@@ -64,7 +64,10 @@ export interface UserTable {
   emailKey: string;
   /** The address was derived because the given one belongs to another user; no mail is ever sent to it. */
   emailGenerated: boolean;
-  /** The folded address from which this one was derived, for the limit per CRM. Null if it was not, or before 2026-11-22. */
+  /**
+   * The folded address from which this one was derived, for the limit per CRM. Null if it was not, or before
+   * 2026-11-22.
+   */
   emailDerivedFrom: string | null;
   emailVerifiedAt: Date | null;
   username: string;
@@ -92,7 +95,10 @@ export interface EmailVerificationTable {
   createdAt: Generated<Date>;
 }
 
-/** To which mailboxes a CRM has requested verification mails, for the limit. It does not refer to users, and outlasts them. */
+/**
+ * To which mailboxes a CRM has requested verification mails, for the limit. It does not refer to users, and outlasts
+ * them.
+ */
 export interface VerificationMailboxTable {
   crmId: string;
   /** SHA-256 of the CRM and the mailbox. */

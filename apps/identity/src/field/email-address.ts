@@ -6,8 +6,8 @@ const maxLocalLength = 64;
 export const maxNumberDigits = 9;
 
 /**
- * The given address with a number after its local part (interface 4.5, rule 2), which is shortened if the result would be too long. Undefined if
- * the domain leaves no room for a number.
+ * The given address with a number after its local part (interface 4.5, rule 2), which is shortened if the result would
+ * be too long. Undefined if the domain leaves no room for a number.
  */
 export function derivedAddress(email: string, number: number): string | undefined {
   const { local, domain } = parts(email);
@@ -15,9 +15,14 @@ export function derivedAddress(email: string, number: number): string | undefine
   return room > 0 ? `${Array.from(local).slice(0, room).join('')}${number}@${domain}` : undefined;
 }
 
-/** The families of an address and of all addresses derived from it: one, unless its local part is shortened in some of these. */
+/**
+ * The families of an address and of all addresses derived from it: one, unless its local part is shortened in some of
+ * these.
+ */
 export function addressFamilies(email: string): string[] {
-  const derived = Array.from({ length: maxNumberDigits }, (_, index) => derivedAddress(email, 10 ** index)).filter((address) => address !== undefined);
+  const derived = Array.from({ length: maxNumberDigits }, (_, index) => derivedAddress(email, 10 ** index)).filter(
+    (address) => address !== undefined,
+  );
   return [...new Set([email, ...derived].map(addressFamily))];
 }
 

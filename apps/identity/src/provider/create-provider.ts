@@ -30,9 +30,9 @@ export interface CreateProvider {
 }
 
 /**
- * Creates a provider whose owner is its first staff member, or returns the existing one with this reference, unchanged and before anything else
- * is checked, as for accounts. Otherwise rejects with the first of `provider.time_zone_unknown`, `branch.unknown`, `provider.owner_not_found`
- * and `provider.account_not_found`.
+ * Creates a provider whose owner is its first staff member, or returns the existing one with this reference, unchanged
+ * and before anything else is checked, as for accounts. Otherwise rejects with the first of
+ * `provider.time_zone_unknown`, `branch.unknown`, `provider.owner_not_found` and `provider.account_not_found`.
  */
 export async function createProvider(
   { database }: IdentityDependencies,
@@ -42,7 +42,10 @@ export async function createProvider(
   return transactOnce(database, crmId, {
     work: (tx) => createOrFindProvider(tx, request),
     keep: ({ provider, created }) => ({ resourceIds: [provider.id], created }),
-    replay: async (tx, { resourceIds, created }) => ({ provider: await requireProvider(tx, { crmId, id: resourceIds[0]! }), created }),
+    replay: async (tx, { resourceIds, created }) => ({
+      provider: await requireProvider(tx, { crmId, id: resourceIds[0]! }),
+      created,
+    }),
   });
 }
 
@@ -59,7 +62,11 @@ async function createOrFindProvider(
   // Otherwise a concurrent request created it first.
   if (created) {
     await insertStaff(tx, provider, provider.ownerId);
-    await appendEvent(tx, events.providerChanged, { crmId: provider.crmId, providerId: provider.id, version: provider.version });
+    await appendEvent(tx, events.providerChanged, {
+      crmId: provider.crmId,
+      providerId: provider.id,
+      version: provider.version,
+    });
   }
   return { provider, created };
 }

@@ -13,8 +13,12 @@ export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey)
   if ('id' in key && !isUuid(key.id)) return undefined;
   const query = db
     .selectFrom('provider')
-    .innerJoin('appUser', (join) => join.onRef('appUser.crmId', '=', 'provider.crmId').onRef('appUser.id', '=', 'provider.ownerId'))
-    .innerJoin('account', (join) => join.onRef('account.crmId', '=', 'provider.crmId').onRef('account.id', '=', 'provider.accountId'))
+    .innerJoin('appUser', (join) =>
+      join.onRef('appUser.crmId', '=', 'provider.crmId').onRef('appUser.id', '=', 'provider.ownerId'),
+    )
+    .innerJoin('account', (join) =>
+      join.onRef('account.crmId', '=', 'provider.crmId').onRef('account.id', '=', 'provider.accountId'),
+    )
     .selectAll('provider')
     .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
     .select('account.reference as accountReference')
@@ -28,7 +32,9 @@ export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey)
 export function checkTimeZone(given: string): string {
   const timeZone = parseTimeZone(given);
   if (timeZone === undefined) {
-    throw new DomainError('provider.time_zone_unknown', { errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }] });
+    throw new DomainError('provider.time_zone_unknown', {
+      errors: [{ pointer: '/timeZone', detail: 'must be the IANA name of a time zone' }],
+    });
   }
   return timeZone;
 }

@@ -26,16 +26,23 @@ export interface ProviderUpdate {
 }
 
 /**
- * Changes the given fields (interface 4.7), and publishes the new version, so that other services replace their copies. Rejects with the first of
- * `provider.time_zone_unknown`, `branch.unknown` and `provider.not_found`.
+ * Changes the given fields (interface 4.7), and publishes the new version, so that other services replace their copies.
+ * Rejects with the first of `provider.time_zone_unknown`, `branch.unknown` and `provider.not_found`.
  */
-export async function updateProvider({ database }: IdentityDependencies, request: ProviderUpdate): Promise<ProviderRow> {
+export async function updateProvider(
+  { database }: IdentityDependencies,
+  request: ProviderUpdate,
+): Promise<ProviderRow> {
   const timeZone = request.timeZone && checkTimeZone(request.timeZone);
   if (request.branch) checkBranch(request.branch);
   return database.transaction(async (tx) => {
     await writeChanges(tx, { ...request, timeZone });
     const provider = await requireProvider(tx, request);
-    await appendEvent(tx, events.providerChanged, { crmId: provider.crmId, providerId: provider.id, version: provider.version });
+    await appendEvent(tx, events.providerChanged, {
+      crmId: provider.crmId,
+      providerId: provider.id,
+      version: provider.version,
+    });
     return provider;
   });
 }
@@ -45,7 +52,12 @@ async function writeChanges(tx: Transaction<IdentitySchema>, request: ProviderUp
   const timeZone = request.timeZone === '' ? (await requireCrm(tx, crmId)).timeZone : request.timeZone;
   await tx
     .updateTable('provider')
-    .set({ name, ...emptyToNull({ email, mobile, phone, impressum, branch, subbranch }), timeZone, version: sql<number>`version + 1` })
+    .set({
+      name,
+      ...emptyToNull({ email, mobile, phone, impressum, branch, subbranch }),
+      timeZone,
+      version: sql<number>`version + 1`,
+    })
     .where('crmId', '=', crmId)
     .where('reference', '=', reference)
     .returning('id')

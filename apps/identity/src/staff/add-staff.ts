@@ -16,8 +16,8 @@ export interface AddStaff {
 }
 
 /**
- * Gives a user access to a provider; a user who already has access keeps it. Rejects with `provider.not_found`, `user.not_found`, and for an
- * invitation with `user.email_taken` or `user.username_taken`.
+ * Gives a user access to a provider; a user who already has access keeps it. Rejects with `provider.not_found`,
+ * `user.not_found`, and for an invitation with `user.email_taken` or `user.username_taken`.
  */
 export async function addStaff(
   { database }: IdentityDependencies,
@@ -27,7 +27,10 @@ export async function addStaff(
   return transactOnce(database, crmId, {
     work: (tx) => giveAccess(tx, request),
     keep: ({ user, added }) => ({ resourceIds: [user.id], created: added }),
-    replay: async (tx, { resourceIds, created }) => ({ user: await requireUser(tx, { crmId, id: resourceIds[0]! }), added: created }),
+    replay: async (tx, { resourceIds, created }) => ({
+      user: await requireUser(tx, { crmId, id: resourceIds[0]! }),
+      added: created,
+    }),
   });
 }
 

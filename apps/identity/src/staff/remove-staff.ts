@@ -10,8 +10,14 @@ export interface RemoveStaff {
   userReference: string;
 }
 
-/** Revokes a user's access. Rejects with `provider.not_found`, `staff.not_found`, or `staff.owner` for the owner, who keeps it. */
-export async function removeStaff({ database }: IdentityDependencies, { crmId, providerReference, userReference }: RemoveStaff): Promise<void> {
+/**
+ * Revokes a user's access. Rejects with `provider.not_found`, `staff.not_found`, or `staff.owner` for the owner, who
+ * keeps it.
+ */
+export async function removeStaff(
+  { database }: IdentityDependencies,
+  { crmId, providerReference, userReference }: RemoveStaff,
+): Promise<void> {
   await database.transaction(async (tx) => {
     const provider = await requireProvider(tx, { crmId, reference: providerReference });
     const user = await findUserByReference(tx, { crmId, reference: userReference });
@@ -26,4 +32,3 @@ export async function removeStaff({ database }: IdentityDependencies, { crmId, p
       .executeTakeFirstOrThrow(() => new DomainError('staff.not_found'));
   });
 }
-

@@ -17,8 +17,8 @@ export interface Owner extends UserId {
 }
 
 /**
- * Deletes a user with everything that is known of the person (interface 4.5), and publishes it, so that other services erase what they have.
- * Rejects with `user.not_found`, or with `user.owner`, in which case nothing has changed.
+ * Deletes a user with everything that is known of the person (interface 4.5), and publishes it, so that other services
+ * erase what they have. Rejects with `user.not_found`, or with `user.owner`, in which case nothing has changed.
  */
 export async function deleteUser({ database }: IdentityDependencies, key: UserReference): Promise<void> {
   await database.transaction(async (tx) => {
@@ -26,7 +26,8 @@ export async function deleteUser({ database }: IdentityDependencies, key: UserRe
     const user = await findUserByReference(tx, key);
     if (user === undefined) throw new DomainError('user.not_found');
     const [owner] = await eraseUsers(tx, [user]);
-    if (owner !== undefined) throw new DomainError('user.owner', { text: `The user cannot be deleted, because they own ${owner.owned}.` });
+    if (owner !== undefined)
+      throw new DomainError('user.owner', { text: `The user cannot be deleted, because they own ${owner.owned}.` });
   });
 }
 
@@ -38,16 +39,21 @@ export async function eraseUsers(tx: Transaction<IdentitySchema>, users: UserId[
   const erased = users.filter(({ id }) => !isOwner.has(id));
   await removeUsers(tx, erased);
   for (const [crmId, ofCrm] of Map.groupBy(erased, (user) => user.crmId)) {
-    await forgetKeys(tx, crmId, ofCrm.map(({ id }) => id));
+    await forgetKeys(
+      tx,
+      crmId,
+      ofCrm.map(({ id }) => id),
+    );
   }
   await appendEvent(tx, events.userDeleted, ...erased.map(({ crmId, id }) => ({ crmId, userId: id })));
   return owners;
 }
 
 /**
- * The verifications are locked before the users, as when a link is used. Another one can be started meanwhile only if the caller does not hold the lock on
- * the reference; it is removed, too. The locks on the users wait for accounts, providers and staff that are being created for them, and delay later ones
- * until there is no such user. Both kinds are locked in the order of their users, so two transactions with the same users wait for each other in turn.
+ * The verifications are locked before the users, as when a link is used. Another one can be started meanwhile only if
+ * the caller does not hold the lock on the reference; it is removed, too. The locks on the users wait for accounts,
+ * providers and staff that are being created for them, and delay later ones until there is no such user. Both kinds are
+ * locked in the order of their users, so two transactions with the same users wait for each other in turn.
  */
 async function lockUsers(tx: Transaction<IdentitySchema>, users: UserId[]): Promise<void> {
   await sql`
@@ -73,14 +79,23 @@ async function selectOwners(tx: Transaction<IdentitySchema>, users: UserId[]): P
              SELECT 'provider ' || reference FROM provider WHERE crm_id = listed.crm_id AND owner_id = listed.id
               LIMIT ${maxNamed + 1}) AS things) AS owned
      WHERE cardinality(owned.things) > 0`.execute(tx);
-  return rows.map(({ things, ...user }) => ({ ...user, owned: things.slice(0, maxNamed).join(', ') + (things.length > maxNamed ? ' and more' : '') }));
+  return rows.map(({ things, ...user }) => ({
+    ...user,
+    owned: things.slice(0, maxNamed).join(', ') + (things.length > maxNamed ? ' and more' : ''),
+  }));
 }
 
 async function removeUsers(tx: Transaction<IdentitySchema>, users: UserId[]): Promise<void> {
   const listed = rowsOf(users);
-  await sql`DELETE FROM email_verification AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.user_id = listed.id`.execute(tx);
-  await sql`DELETE FROM provider_staff AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.user_id = listed.id`.execute(tx);
-  await sql`DELETE FROM app_user AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.id = listed.id`.execute(tx);
+  await sql`DELETE FROM email_verification AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.user_id = listed.id`.execute(
+    tx,
+  );
+  await sql`DELETE FROM provider_staff AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.user_id = listed.id`.execute(
+    tx,
+  );
+  await sql`DELETE FROM app_user AS it USING ${listed} WHERE it.crm_id = listed.crm_id AND it.id = listed.id`.execute(
+    tx,
+  );
 }
 
 function rowsOf(users: UserId[]) {

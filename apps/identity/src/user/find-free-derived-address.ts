@@ -18,13 +18,19 @@ const randomNumbers = 20;
 /**
  * local1@, local2@, …: the first one that is free. The caller holds the lock on the address.
  *
- * No CRM can take all of them away from the others. It derives a limited number of addresses itself, but several CRMs can do so, and any CRM
- * may have users whose own addresses look like derived ones: student1@ to student20000@ may be real people, so these are not limited. If all
- * numbers that are tried in order are taken, a random one follows. So the search is short, whatever has been taken: at most five queries.
+ * No CRM can take all of them away from the others. It derives a limited number of addresses itself, but several CRMs
+ * can do so, and any CRM may have users whose own addresses look like derived ones: student1@ to student20000@ may be
+ * real people, so these are not limited. If all numbers that are tried in order are taken, a random one follows. So the
+ * search is short, whatever has been taken: at most five queries.
  *
- * Rejects with `user.email_taken` when the CRM has reached its limit, or the domain is so long that there is no room for a number.
+ * Rejects with `user.email_taken` when the CRM has reached its limit, or the domain is so long that there is no room
+ * for a number.
  */
-export async function findFreeDerivedAddress(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string): Promise<string> {
+export async function findFreeDerivedAddress(
+  tx: Transaction<IdentitySchema>,
+  crm: CrmRow,
+  email: string,
+): Promise<string> {
   if ((await countDerived(tx, crm.crmId, email)) >= maxDerivedPerCrm) throw new DomainError('user.email_taken');
   for (let digits = 1; digits <= digitsInOrder; digits += 1) {
     const free = await findFirstFree(tx, crm, email, numbersWith(digits));
@@ -46,7 +52,12 @@ async function countDerived(tx: Transaction<IdentitySchema>, crmId: string, emai
 }
 
 /** All numbers have as many digits. */
-async function findFirstFree(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string, numbers: number[]): Promise<string | undefined> {
+async function findFirstFree(
+  tx: Transaction<IdentitySchema>,
+  crm: CrmRow,
+  email: string,
+  numbers: number[],
+): Promise<string | undefined> {
   const [first] = numbers;
   const firstAddress = derivedAddress(email, first!);
   if (firstAddress === undefined) return undefined;

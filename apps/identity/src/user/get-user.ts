@@ -32,20 +32,33 @@ function selectByReference(db: Kysely<IdentitySchema>, { crmId, reference }: Use
 }
 
 /** Rejects with `user.not_found`. */
-export function requireUser(db: Kysely<IdentitySchema>, { crmId, id }: { crmId: string; id: string }): Promise<UserRow> {
-  return db.selectFrom('appUser').selectAll().where('crmId', '=', crmId).where('id', '=', id).executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
+export function requireUser(
+  db: Kysely<IdentitySchema>,
+  { crmId, id }: { crmId: string; id: string },
+): Promise<UserRow> {
+  return db
+    .selectFrom('appUser')
+    .selectAll()
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow(() => new DomainError('user.not_found'));
 }
 
 /**
- * The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service, except in sandboxes. Users of earlier
- * versions may have different forms of one address; then the one with the given form, or the oldest.
+ * The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service,
+ * except in sandboxes. Users of earlier versions may have different forms of one address; then the one with the given
+ * form, or the oldest.
  */
 export function findUserByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
   return selectByEmail(db, crm, email).executeTakeFirst();
 }
 
 /** As {@link holdUserByReference}. */
-export function holdUserByEmail(tx: Transaction<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
+export function holdUserByEmail(
+  tx: Transaction<IdentitySchema>,
+  crm: CrmRow,
+  email: string,
+): Promise<UserRow | undefined> {
   return selectByEmail(tx, crm, email).forKeyShare().executeTakeFirst();
 }
 
@@ -60,8 +73,14 @@ function selectByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string) {
     .limit(1);
 }
 
-/** Whether anybody, or anybody else than the given user, has this address or a username that people read as this one. */
-export async function isTaken(db: Kysely<IdentitySchema>, name: RawBuilder<boolean>, exceptFor?: UserRow): Promise<boolean> {
+/**
+ * Whether anybody, or anybody else than the given user, has this address or a username that people read as this one.
+ */
+export async function isTaken(
+  db: Kysely<IdentitySchema>,
+  name: RawBuilder<boolean>,
+  exceptFor?: UserRow,
+): Promise<boolean> {
   let query = db.selectFrom('appUser').select('id').where(name).limit(1);
   if (exceptFor !== undefined) query = query.where('id', '!=', exceptFor.id);
   return (await query.executeTakeFirst()) !== undefined;

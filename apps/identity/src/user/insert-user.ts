@@ -17,8 +17,14 @@ export interface NewUser {
   derivedEmail?: string | undefined;
 }
 
-/** Rejects with `user.username_taken`. The caller holds the locks on the login names and has checked that the address is free. */
-export async function insertUser(tx: Transaction<IdentitySchema>, { crm, reference, person, derivedEmail }: NewUser): Promise<UserRow> {
+/**
+ * Rejects with `user.username_taken`. The caller holds the locks on the login names and has checked that the address is
+ * free.
+ */
+export async function insertUser(
+  tx: Transaction<IdentitySchema>,
+  { crm, reference, person, derivedEmail }: NewUser,
+): Promise<UserRow> {
   if (await isTaken(tx, hasUsername(crm, person.username))) throw new DomainError('user.username_taken');
   const { username, lastName, firstName, phone, mobile, language = crm.language } = person;
   const email = derivedEmail ?? person.email;

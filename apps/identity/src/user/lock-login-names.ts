@@ -9,13 +9,14 @@ import { loginNameKey, scopeOf } from './login-names.ts';
 const loginNameLocks = 1;
 
 /**
- * Locks those of a person's reference, e-mail address and username that are given until the end of the transaction, so that what the caller reads
- * about them stays true until it writes. Names that people take for one have one lock, and no unique index. With unique indexes alone, a conflict would be reported only after the
- * decision: the rule would have to be chosen again after each violation, and of twenty requests with one address nineteen would try up to nineteen derived ones.
- * They remain as the guarantee that there are no exact duplicates.
+ * Locks those of a person's reference, e-mail address and username that are given until the end of the transaction, so
+ * that what the caller reads about them stays true until it writes. Names that people take for one have one lock, and
+ * no unique index. With unique indexes alone, a conflict would be reported only after the decision: the rule would have
+ * to be chosen again after each violation, and of twenty requests with one address nineteen would try up to nineteen
+ * derived ones. They remain as the guarantee that there are no exact duplicates.
  *
- * An address shares its locks with all addresses derived from it. All locks are taken in the order of their keys, which prevents deadlocks; names
- * whose hashes collide merely wait longer than necessary.
+ * An address shares its locks with all addresses derived from it. All locks are taken in the order of their keys, which
+ * prevents deadlocks; names whose hashes collide merely wait longer than necessary.
  */
 export function lockLoginNames(
   tx: Transaction<IdentitySchema>,
@@ -26,7 +27,10 @@ export function lockLoginNames(
   const families = email === undefined ? [] : addressFamilies(email);
   const usernames = username === undefined ? [] : [username];
   // Under these names, processes of the previous version lock the same.
-  const keys = [...families.map((family) => `email ${loginNameKey(crm, family)}`), ...usernames.map((each) => `username ${loginNameKey(crm, each)}`)];
+  const keys = [
+    ...families.map((family) => `email ${loginNameKey(crm, family)}`),
+    ...usernames.map((each) => `username ${loginNameKey(crm, each)}`),
+  ];
   const references = reference === undefined ? [] : [referenceName(crm.crmId, reference)];
   return lock(
     tx,

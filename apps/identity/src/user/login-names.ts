@@ -4,8 +4,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 
 /**
- * Where a login name, an e-mail address or a username, is unique: across all CRMs, except that each sandbox has login names of its own, so its tests never take
- * one that a real person needs. No login name contains a line break, so no key of a sandbox is also one of another CRM.
+ * Where a login name, an e-mail address or a username, is unique: across all CRMs, except that each sandbox has login
+ * names of its own, so its tests never take one that a real person needs. No login name contains a line break, so no
+ * key of a sandbox is also one of another CRM.
  */
 export function scopeOf({ crmId, sandbox }: Pick<CrmRow, 'crmId' | 'sandbox'>): string {
   return sandbox ? `${crmId}\n` : '';
@@ -16,7 +17,10 @@ export function loginNameKey(crm: Pick<CrmRow, 'crmId' | 'sandbox'>, name: strin
   return scopeOf(crm) + caseInsensitiveKey(name);
 }
 
-/** Whether a user has this address, in any of its forms. The unique index distinguishes fewer of them where Node knows letters that Postgres does not. */
+/**
+ * Whether a user has this address, in any of its forms. The unique index distinguishes fewer of them where Node knows
+ * letters that Postgres does not.
+ */
 export function hasEmail(crm: CrmRow, email: string): RawBuilder<boolean> {
   return sql<boolean>`(${hasScope('email_key', crm)} AND ${isAddress(sql.ref('email'), email)} OR email_key = ${loginNameKey(crm, email)})`;
 }

@@ -7,7 +7,9 @@ import { eraseUsers, type UserId } from './delete-user.ts';
 export interface ReplayUserDeletions {
   /** When the backup was made. */
   since: Date;
-  /** Where the previous part ended; empty for the first. Undefined: all at once, for a caller that does not know parts. */
+  /**
+   * Where the previous part ended; empty for the first. Undefined: all at once, for a caller that does not know parts.
+   */
   continuation: string | undefined;
 }
 
@@ -15,9 +17,10 @@ export interface ReplayUserDeletions {
 const maxPerPart = 1_000;
 
 /**
- * Repeats the deletions of users that were published since a backup was made, after any of the databases was restored from it: those of one part, in one
- * transaction. The deletions are known from the events in NATS, which are kept for 7 days; they are published again, so other services repeat them, too.
- * Users who own something are not deleted, but returned. Rejects with `broker.unavailable`.
+ * Repeats the deletions of users that were published since a backup was made, after any of the databases was restored
+ * from it: those of one part, in one transaction. The deletions are known from the events in NATS, which are kept for 7
+ * days; they are published again, so other services repeat them, too. Users who own something are not deleted, but
+ * returned. Rejects with `broker.unavailable`.
  */
 export async function replayUserDeletions(
   { database }: IdentityDependencies,
@@ -39,8 +42,14 @@ export async function replayUserDeletions(
   };
 }
 
-/** Every call sorts the deletions in the same way, so parts neither overlap nor leave any out, although the parts before have been published again. */
-function takePart(deleted: Map<string, UserId>, continuation: string | undefined): { part: UserId[]; next: string | undefined } {
+/**
+ * Every call sorts the deletions in the same way, so parts neither overlap nor leave any out, although the parts before
+ * have been published again.
+ */
+function takePart(
+  deleted: Map<string, UserId>,
+  continuation: string | undefined,
+): { part: UserId[]; next: string | undefined } {
   const left = [...deleted.keys()].filter((key) => key > (continuation ?? '')).toSorted();
   const keys = continuation === undefined ? left : left.slice(0, maxPerPart);
   return { part: keys.map((key) => deleted.get(key)!), next: keys.length < left.length ? keys.at(-1) : undefined };

@@ -24,9 +24,10 @@ export interface UserUpdate {
 }
 
 /**
- * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; another form of the same address is not new, and
- * stays verified. A derived address that is replaced becomes the user's own. Rejects with `user.not_found`, `user.email_taken`,
- * `user.username_taken`, or with `verification.limited` for a new address, because the mail about it counts.
+ * Changes the given fields (interface 4.5). A new address has to be confirmed by a verification mail; another form of
+ * the same address is not new, and stays verified. A derived address that is replaced becomes the user's own. Rejects
+ * with `user.not_found`, `user.email_taken`, `user.username_taken`, or with `verification.limited` for a new address,
+ * because the mail about it counts.
  */
 export async function updateUser({ database }: IdentityDependencies, request: UserUpdate): Promise<UserRow> {
   return database.transaction(async (tx) => {
@@ -42,19 +43,33 @@ export async function updateUser({ database }: IdentityDependencies, request: Us
 }
 
 async function isSameAddress(tx: Transaction<IdentitySchema>, user: UserRow, email: string): Promise<boolean> {
-  const { isSame } = await tx.selectNoFrom(isAddress(sql`${user.email}::text`, email).as('isSame')).executeTakeFirstOrThrow();
+  const { isSame } = await tx
+    .selectNoFrom(isAddress(sql`${user.email}::text`, email).as('isSame'))
+    .executeTakeFirstOrThrow();
   return isSame;
 }
 
 /** Whose name is that of another user since an earlier version may keep it as it is. */
-async function checkLoginNames(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, { email, username }: UserUpdate): Promise<void> {
+async function checkLoginNames(
+  tx: Transaction<IdentitySchema>,
+  crm: CrmRow,
+  user: UserRow,
+  { email, username }: UserUpdate,
+): Promise<void> {
   const isOtherEmail = email !== undefined && loginNameKey(crm, email) !== user.emailKey;
   if (isOtherEmail && (await isTaken(tx, hasEmail(crm, email), user))) throw new DomainError('user.email_taken');
   const isOtherUsername = username !== undefined && loginNameKey(crm, username) !== user.usernameKey;
-  if (isOtherUsername && (await isTaken(tx, hasUsername(crm, username), user))) throw new DomainError('user.username_taken');
+  if (isOtherUsername && (await isTaken(tx, hasUsername(crm, username), user)))
+    throw new DomainError('user.username_taken');
 }
 
-function writeChanges(tx: Transaction<IdentitySchema>, crm: CrmRow, user: UserRow, request: UserUpdate, isNewAddress: boolean): Promise<UserRow> {
+function writeChanges(
+  tx: Transaction<IdentitySchema>,
+  crm: CrmRow,
+  user: UserRow,
+  request: UserUpdate,
+  isNewAddress: boolean,
+): Promise<UserRow> {
   const { email, username, lastName, firstName, phone, mobile } = request;
   return tx
     .updateTable('appUser')

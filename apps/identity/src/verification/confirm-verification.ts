@@ -5,8 +5,8 @@ import { selectVerification, toVerification, type Verification } from './get-ver
 import { hashToken } from './verification.ts';
 
 /**
- * Uses a link: the user's address is confirmed. Of concurrent calls only one succeeds. Rejects with `verification.not_found`,
- * `verification.used` or `verification.expired`.
+ * Uses a link: the user's address is confirmed. Of concurrent calls only one succeeds. Rejects with
+ * `verification.not_found`, `verification.used` or `verification.expired`.
  */
 export async function confirmVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
   return database.transaction(async (tx) => {

@@ -16,7 +16,11 @@ export interface Verification {
 
 /** Reads a link without using it. Rejects with `verification.not_found`. */
 export async function getVerification({ database }: IdentityDependencies, token: string): Promise<Verification> {
-  return toVerification(await selectVerification(database.kysely, token).executeTakeFirstOrThrow(() => new DomainError('verification.not_found')));
+  return toVerification(
+    await selectVerification(database.kysely, token).executeTakeFirstOrThrow(
+      () => new DomainError('verification.not_found'),
+    ),
+  );
 }
 
 export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
@@ -27,7 +31,14 @@ export function selectVerification(db: Kysely<IdentitySchema>, token: string) {
     )
     .innerJoin('crm', 'crm.crmId', 'emailVerification.crmId')
     .select(['emailVerification.crmId', 'emailVerification.userId'])
-    .select(['appUser.email', 'appUser.language', 'appUser.firstName', 'appUser.lastName', 'crm.name as crmName', 'crm.imprint as crmImprint'])
+    .select([
+      'appUser.email',
+      'appUser.language',
+      'appUser.firstName',
+      'appUser.lastName',
+      'crm.name as crmName',
+      'crm.imprint as crmImprint',
+    ])
     .select(
       sql<Verification['state']>`
         CASE WHEN email_verification.used_at IS NOT NULL THEN 'USED'

@@ -15,8 +15,8 @@ export interface IssuedToken {
 const tokenBytes = 32;
 
 /**
- * Creates the secret of a verification mail, valid for 24 hours by the database's clock. An earlier unused one stops working. Rejects with
- * `verification.not_found` when the verification is used or superseded.
+ * Creates the secret of a verification mail, valid for 24 hours by the database's clock. An earlier unused one stops
+ * working. Rejects with `verification.not_found` when the verification is used or superseded.
  */
 export async function issueVerificationToken(
   { database }: IdentityDependencies,

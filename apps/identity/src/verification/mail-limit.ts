@@ -8,7 +8,9 @@ export const countedFor = '24 hours';
 
 /** Those of the times of requests that count. */
 export function recentOf(requests: RawBuilder<unknown>): RawBuilder<Date[]> {
-  return sql<Date[]>`ARRAY(SELECT request FROM unnest(${requests}) AS request WHERE request > now() - ${countedFor}::interval)`;
+  return sql<
+    Date[]
+  >`ARRAY(SELECT request FROM unnest(${requests}) AS request WHERE request > now() - ${countedFor}::interval)`;
 }
 
 /** Until another mail may follow these: at most one a minute. Not positive: now. */

@@ -15,10 +15,13 @@ export interface RequestVerification {
 }
 
 /**
- * Sends a user a new verification mail; the links of earlier ones stop working. Rejects with `user.not_found`, `user.email_verified`,
- * `user.email_derived` or `verification.limited`.
+ * Sends a user a new verification mail; the links of earlier ones stop working. Rejects with `user.not_found`,
+ * `user.email_verified`, `user.email_derived` or `verification.limited`.
  */
-export async function requestVerification({ database }: IdentityDependencies, request: RequestVerification): Promise<void> {
+export async function requestVerification(
+  { database }: IdentityDependencies,
+  request: RequestVerification,
+): Promise<void> {
   const { crmId } = request;
   await transactOnce(database, crmId, {
     work: (tx) => verifyAgain(tx, request),

@@ -6,8 +6,17 @@ import type { IdentitySchema } from '../db/schema.ts';
 const everyMs = 10 * 60 * 1_000;
 const batchSize = 1_000;
 
-/** Deletes the digests of mailboxes when the limit of verification mails no longer needs them, at startup and then every 10 minutes. Safe with many replicas. */
-export function startMailboxCleanUp({ database, logger }: { database: Database<IdentitySchema>; logger: Logger }): AsyncDisposable {
+/**
+ * Deletes the digests of mailboxes when the limit of verification mails no longer needs them, at startup and then every
+ * 10 minutes. Safe with many replicas.
+ */
+export function startMailboxCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<IdentitySchema>;
+  logger: Logger;
+}): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteExpired(database, limit);
   return startLoop({ name: 'the removal of counted mailboxes', logger, everyMs, batch: batchSize, run });
 }

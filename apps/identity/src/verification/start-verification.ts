@@ -10,10 +10,15 @@ import { recentOf, waitSeconds } from './mail-limit.ts';
 const requests = sql.ref('email_verification.requested_at');
 
 /**
- * Replaces a user's earlier verification, whose link becomes unknown, and requests the mail to the address. Of concurrent calls only one succeeds, and of a
- * call and a confirmation the first: the verification's row lock decides. Rejects with `user.email_verified` or `verification.limited`.
+ * Replaces a user's earlier verification, whose link becomes unknown, and requests the mail to the address. Of
+ * concurrent calls only one succeeds, and of a call and a confirmation the first: the verification's row lock decides.
+ * Rejects with `user.email_verified` or `verification.limited`.
  */
-export async function startVerification(tx: Transaction<IdentitySchema>, user: UserRow, address: string): Promise<void> {
+export async function startVerification(
+  tx: Transaction<IdentitySchema>,
+  user: UserRow,
+  address: string,
+): Promise<void> {
   const started = await tx
     .insertInto('emailVerification')
     .values({ crmId: user.crmId, userId: user.id, requestedAt: sql<Date[]>`ARRAY[now()]` })
@@ -38,14 +43,24 @@ export async function startVerification(tx: Transaction<IdentitySchema>, user: U
 }
 
 /**
- * The same for an address that the person has not confirmed, whether or not an earlier one was: the user's address is not verified any more. The
- * verification is locked before the user, as when a link is used.
+ * The same for an address that the person has not confirmed, whether or not an earlier one was: the user's address is
+ * not verified any more. The verification is locked before the user, as when a link is used.
  */
 export async function verifyNewAddress(tx: Transaction<IdentitySchema>, user: UserRow, address: string): Promise<void> {
   const { crmId, id } = user;
-  await tx.updateTable('emailVerification').set({ usedAt: null }).where('crmId', '=', crmId).where('userId', '=', id).execute();
+  await tx
+    .updateTable('emailVerification')
+    .set({ usedAt: null })
+    .where('crmId', '=', crmId)
+    .where('userId', '=', id)
+    .execute();
   await startVerification(tx, user, address);
-  await tx.updateTable('appUser').set({ emailVerifiedAt: null }).where('crmId', '=', crmId).where('id', '=', id).execute();
+  await tx
+    .updateTable('appUser')
+    .set({ emailVerifiedAt: null })
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .execute();
 }
 
 /** The statement that found the conflicting row has locked it, so this reads the same row. */

@@ -1,7 +1,9 @@
 /**
- * The noisy-neighbour table: one tenant (or a stranger) at its limit, another one measured. For each kind of noise it prints how long bookings of
- * the other tenant take, compared with those in the quiet before, what else the noise would disturb first, and the memory of the gateway and calendar. The bounds of all rows come from the quiet
- * before all noises, because one percent of a single measurement is two requests; before a few noises it lasts longer. Exits with 1 if a row is out of bounds.
+ * The noisy-neighbour table: one tenant (or a stranger) at its limit, another one measured. For each kind of noise it
+ * prints how long bookings of the other tenant take, compared with those in the quiet before, what else the noise would
+ * disturb first, and the memory of the gateway and calendar. The bounds of all rows come from the quiet before all
+ * noises, because one percent of a single measurement is two requests; before a few noises it lasts longer. Exits with
+ * 1 if a row is out of bounds.
  *
  *   npm run attack [name of a noise …]
  */
@@ -13,14 +15,34 @@ import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../http/crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  type Practice,
+  type TestCrm,
+  unique,
+} from '../http/crm.ts';
 import { query } from '../http/databases.ts';
 import { fillFeed } from '../http/fill-feed.ts';
 import { waitForMails } from '../http/inbox.ts';
 import { startTestStack } from '../http/start-test-stack.ts';
-import { bigAppointment, type Disturbed, erasedAddresses, fullDay, noises, type Statuses, type Target, tooFullDay } from './noises.ts';
+import {
+  bigAppointment,
+  type Disturbed,
+  erasedAddresses,
+  fullDay,
+  noises,
+  type Statuses,
+  type Target,
+  tooFullDay,
+} from './noises.ts';
 
-/** How long the quiet before a noise lasts, and all of them together: in less, one percent of the bookings is one or two. */
+/**
+ * How long the quiet before a noise lasts, and all of them together: in less, one percent of the bookings is one or
+ * two.
+ */
 const shortestQuietMs = 8_000;
 const shortestQuietInAllMs = 24_000;
 const noisyMs = 16_000;
@@ -61,34 +83,59 @@ const made = noises.filter((each) => chosen.length === 0 || chosen.some((part) =
 const quietMs = Math.max(shortestQuietMs, shortestQuietInAllMs / made.length);
 for (const { name, disturbs } of made) {
   console.error(name);
-  const [quiet, quietOther] = await Promise.all([book((quietMs / 1_000) * requestsPerSecond), measureOther(disturbs, quietMs)]);
+  const [quiet, quietOther] = await Promise.all([
+    book((quietMs / 1_000) * requestsPerSecond),
+    measureOther(disturbs, quietMs),
+  ]);
   // The tests of an earlier noise do not count.
   await query('webhook', 'DELETE FROM webhook_test WHERE crm_id = $1', [noisy.crm.crmId], stack.info);
   const stopNoise = await startNoise(name);
   const stopWatching = watchMemory();
-  const [loud, loudOther] = await Promise.all([book((noisyMs / 1_000) * requestsPerSecond), measureOther(disturbs, noisyMs)]);
+  const [loud, loudOther] = await Promise.all([
+    book((noisyMs / 1_000) * requestsPerSecond),
+    measureOther(disturbs, noisyMs),
+  ]);
   const memory = await stopWatching();
   const other = disturbs && { name: disturbs, quiet: quietOther, loud: loudOther };
   rows.push({ name, quiet, loud, other, memory, statuses: await stopNoise() });
   await settle();
 }
 
-const quietP99 = percentile(rows.flatMap(({ quiet }) => quiet.times), 0.99);
-const columns = ['noise', 'quiet p50 / p99', 'noisy p50 / p99', 'failures', 'what else: quiet, noisy p50, failures', 'gateway', 'calendar', 'responses to the noise', 'within bounds'];
+const quietP99 = percentile(
+  rows.flatMap(({ quiet }) => quiet.times),
+  0.99,
+);
+const columns = [
+  'noise',
+  'quiet p50 / p99',
+  'noisy p50 / p99',
+  'failures',
+  'what else: quiet, noisy p50, failures',
+  'gateway',
+  'calendar',
+  'responses to the noise',
+  'within bounds',
+];
 console.log(`| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
 for (const { name, quiet, loud, other, memory, statuses } of rows) {
   const isGood = isWithinBounds(loud, memory) && (other === undefined || isUndisturbed(other));
   if (!isGood) process.exitCode = 1;
-  const latencies = [quiet, loud].map(({ times }) => `${percentile(times, 0.5).toFixed(1)} / ${percentile(times, 0.99).toFixed(1)} ms`);
+  const latencies = [quiet, loud].map(
+    ({ times }) => `${percentile(times, 0.5).toFixed(1)} / ${percentile(times, 0.99).toFixed(1)} ms`,
+  );
   const failures = `${loud.failures} of ${loud.times.length + loud.failures}`;
-  console.log(`| ${[name, ...latencies, failures, describeOther(other), `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`);
+  console.log(
+    `| ${[name, ...latencies, failures, describeOther(other), `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`,
+  );
 }
 console.log(`\np99 in the quiet before all of them: ${quietP99.toFixed(1)} ms`);
 
 /** Resolves when the noise has lasted for a while; the result stops it. */
 async function startNoise(name: string): Promise<() => Promise<Statuses>> {
   const program = fileURLToPath(import.meta.resolve('./noise-process.ts'));
-  const child = spawn(process.execPath, [program, name, JSON.stringify(noisy.target)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program, name, JSON.stringify(noisy.target)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   // Elsewhere it would run on another machine; here it should not take the processor from what it disturbs.
   setPriority(child.pid!, constants.priority.PRIORITY_LOW);
   const output = text(child.stdout);
@@ -101,7 +148,12 @@ async function startNoise(name: string): Promise<() => Promise<Statuses>> {
 
 function isWithinBounds(loud: Measured, memory: Memory): boolean {
   const p99 = percentile(loud.times, 0.99);
-  return loud.failures === 0 && p99 <= 3 * quietP99 && p99 <= quietP99 + 100 && Math.max(memory.gateway, memory.calendar) < maxMebibytes;
+  return (
+    loud.failures === 0 &&
+    p99 <= 3 * quietP99 &&
+    p99 <= quietP99 + 100 &&
+    Math.max(memory.gateway, memory.calendar) < maxMebibytes
+  );
 }
 
 function isUndisturbed({ name, quiet, loud }: NonNullable<Row['other']>): boolean {
@@ -139,7 +191,15 @@ async function webhookTest(crm: TestCrm): Promise<() => Promise<unknown>> {
 async function confirm({ crm, practice, target }: Tenant): Promise<void> {
   const customerReference = unique('somebody');
   const email = `${customerReference}@customers.example`;
-  expectStatus(201, await crm.post(`${practice.at}/customers`, { customerReference, providerReference: practice.provider, userName: 'Somebody', email }));
+  expectStatus(
+    201,
+    await crm.post(`${practice.at}/customers`, {
+      customerReference,
+      providerReference: practice.provider,
+      userName: 'Somebody',
+      email,
+    }),
+  );
   await createParticipation(practice, target.appointment, { customerReference });
   await waitForMails(email, 1, stack.info);
 }
@@ -148,10 +208,20 @@ async function confirm({ crm, practice, target }: Tenant): Promise<void> {
 async function erase({ crm, practice }: Tenant): Promise<void> {
   const customerReference = unique('somebody');
   const email = `${customerReference}@customers.example`;
-  expectStatus(201, await crm.post(`${practice.at}/customers`, { customerReference, providerReference: practice.provider, userName: 'Somebody', email }));
+  expectStatus(
+    201,
+    await crm.post(`${practice.at}/customers`, {
+      customerReference,
+      providerReference: practice.provider,
+      userName: 'Somebody',
+      email,
+    }),
+  );
   const requested = await crm.post<{ erasure: { id: string } }>('/erasures', { email });
   expectStatus(202, requested);
-  const isComplete = async () => (await crm.get<{ erasure: { completedAt: string | null } }>(`/erasures/${requested.body.erasure.id}`)).body.erasure.completedAt !== null;
+  const isComplete = async () =>
+    (await crm.get<{ erasure: { completedAt: string | null } }>(`/erasures/${requested.body.erasure.id}`)).body.erasure
+      .completedAt !== null;
   await waitUntil(isComplete, { what: 'the erasure', timeoutMs: 60_000, intervalMs: 100 });
 }
 
@@ -170,13 +240,28 @@ async function tenant(): Promise<Tenant> {
   const practice = await createPractice(crm);
   const appointment = await createAppointment(practice, { capacity: 1_000_000 });
   const { gateway: url } = stack.info;
-  return { crm, practice, target: { url, crmId: crm.crmId, key: crm.key, provider: practice.at, resource: practice.resource, customer: practice.customer, appointment } };
+  return {
+    crm,
+    practice,
+    target: {
+      url,
+      crmId: crm.crmId,
+      key: crm.key,
+      provider: practice.at,
+      resource: practice.resource,
+      customer: practice.customer,
+      appointment,
+    },
+  };
 }
 
 /** What the lists of the noisy tenant show, and what its webhooks are sent. */
 async function fill({ crm, practice, target }: Tenant): Promise<void> {
   await fillFeed(crm.crmId, 100_000, stack.info);
-  for (let number = 0; number < 100; number += 1) await crm.post(`${practice.at}/appointments?sendMails=false`, undefined, { rawBody: bigAppointment(`big-${target.resource}`) });
+  for (let number = 0; number < 100; number += 1)
+    await crm.post(`${practice.at}/appointments?sendMails=false`, undefined, {
+      rawBody: bigAppointment(`big-${target.resource}`),
+    });
   const resource = `pairs-${target.resource}`;
   const customers = await query<{ id: string }>(
     'customer',
@@ -190,8 +275,19 @@ async function fill({ crm, practice, target }: Tenant): Promise<void> {
   );
   // As if the events about their creation had come. Those about their deletion would wait for them.
   const ids = customers.map(({ id }) => id);
-  await query('webhook', 'INSERT INTO latest_version (crm_id, subject_id, version) SELECT $1, unnest($2::uuid[]), 1', [crm.crmId, ids], stack.info);
-  const slot = { resourceReference: resource, raster: 30, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
+  await query(
+    'webhook',
+    'INSERT INTO latest_version (crm_id, subject_id, version) SELECT $1, unnest($2::uuid[]), 1',
+    [crm.crmId, ids],
+    stack.info,
+  );
+  const slot = {
+    resourceReference: resource,
+    raster: 30,
+    defaultCapacity: 1,
+    defaultAcceptBookings: true,
+    state: 'BOOKABLE',
+  };
   const timeslots = Array.from({ length: 40 }, () => ({ ...slot, start: '2031-01-01T00:00', end: '2031-12-31T00:00' }));
   await crm.post(`${practice.at}/timeslots`, { timeslots });
   const texts = { description: 'x'.repeat(1_000), notes: 'x'.repeat(1_000) };
@@ -200,12 +296,28 @@ async function fill({ crm, practice, target }: Tenant): Promise<void> {
   await fillResource(practice, { ...inFebruary, resourceReference: `shared-${target.resource}` }, 10_000);
 
   await fillDay(practice, `full-${target.resource}`, fullDay, 3_900);
-  await fillResource(practice, { resourceReference: `full-${target.resource}`, start: `${fullDay}T12:00`, end: `${fullDay}T12:15`, acceptBookings: true, capacity: 1 }, 1_000, 0);
+  await fillResource(
+    practice,
+    {
+      resourceReference: `full-${target.resource}`,
+      start: `${fullDay}T12:00`,
+      end: `${fullDay}T12:15`,
+      acceptBookings: true,
+      capacity: 1,
+    },
+    1_000,
+    0,
+  );
   await fillDay(practice, `too-full-${target.resource}`, tooFullDay, 30_000);
 }
 
 /** As many of the same appointment, one in each minute unless stated otherwise. */
-async function fillResource(practice: Practice, first: Record<string, unknown>, count: number, minutesApart = 1): Promise<void> {
+async function fillResource(
+  practice: Practice,
+  first: Record<string, unknown>,
+  count: number,
+  minutesApart = 1,
+): Promise<void> {
   const reference = await createAppointment(practice, first);
   await query(
     'calendar',
@@ -223,7 +335,12 @@ async function fillResource(practice: Practice, first: Record<string, unknown>, 
 async function fillDay({ at, crm }: Practice, resourceReference: string, day: string, count: number): Promise<void> {
   const reference = unique('overlapping');
   const slot = { raster: 15, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' };
-  expectStatus(201, await crm.post(`${at}/timeslots`, { timeslots: [{ ...slot, reference, resourceReference, start: `${day}T08:00`, end: `${day}T20:00` }] }));
+  expectStatus(
+    201,
+    await crm.post(`${at}/timeslots`, {
+      timeslots: [{ ...slot, reference, resourceReference, start: `${day}T08:00`, end: `${day}T20:00` }],
+    }),
+  );
   await query(
     'calendar',
     `INSERT INTO timeslot (crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, state, content_digest)
@@ -260,13 +377,21 @@ async function book(count: number): Promise<Measured> {
   return measured;
 }
 
-async function bookOne({ url, crmId, key, provider, appointment, customer }: Target, measured: Measured): Promise<void> {
+async function bookOne(
+  { url, crmId, key, provider, appointment, customer }: Target,
+  measured: Measured,
+): Promise<void> {
   const sentMs = performance.now();
   try {
     const response = await fetch(`${url}/crms/${crmId}${provider}/participations?sendMails=false`, {
       method: 'POST',
       headers: { 'x-service-client-id': key, 'content-type': 'application/json' },
-      body: JSON.stringify({ reference: randomUUID(), appointmentReference: appointment, customerReference: customer, state: 'BOOKED' }),
+      body: JSON.stringify({
+        reference: randomUUID(),
+        appointmentReference: appointment,
+        customerReference: customer,
+        state: 'BOOKED',
+      }),
       signal: AbortSignal.timeout(30_000),
     });
     const text = await response.text();
@@ -290,7 +415,9 @@ function describeOther(other: Row['other']): string {
 }
 
 function describe(statuses: Statuses): string {
-  return Object.entries(statuses).map(([status, count]) => `${count} × ${status}`).join(', ');
+  return Object.entries(statuses)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(', ');
 }
 
 /** The most memory that the processes hold until the returned function is called. */
@@ -316,7 +443,7 @@ function watchMemory(): () => Promise<Memory> {
 
 /** Until the gateway answers as in the quiet again. */
 async function settle(): Promise<void> {
-  for (let calm = 0; calm < 10; ) {
+  for (let calm = 0; calm < 10;) {
     const startedMs = performance.now();
     await bookOne(neighbour.target, { times: [], failures: 0 });
     calm = performance.now() - startedMs < 50 ? calm + 1 : 0;

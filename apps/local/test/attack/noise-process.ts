@@ -4,5 +4,9 @@ import { makeNoise, noises, type Target } from './noises.ts';
 const [name, target] = process.argv.slice(2) as [string, string];
 const ended = new AbortController();
 process.once('SIGTERM', () => ended.abort());
-const statuses = await makeNoise(noises.find((noise) => noise.name === name)!, JSON.parse(target) as Target, ended.signal);
+const statuses = await makeNoise(
+  noises.find((noise) => noise.name === name)!,
+  JSON.parse(target) as Target,
+  ended.signal,
+);
 process.stdout.write(JSON.stringify(statuses), () => process.exit());

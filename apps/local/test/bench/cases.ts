@@ -74,19 +74,41 @@ export const cases: Case[] = [
   bookingOfSlots(),
   booking({ name: 'book, 10 appointments', tenants: 2, appointments: 10 }),
   booking({ name: 'book, 1 appointment', tenants: 1, appointments: 1 }),
-  writing('create an appointment with 2 participations', (requests) => requests.createAppointment(), (transactions) => transactions.createAppointment()),
-  { ...writing('create a series of 100', (requests) => requests.createSeries(100), (transactions) => transactions.createSeries(100)), connections: 16 },
+  writing(
+    'create an appointment with 2 participations',
+    (requests) => requests.createAppointment(),
+    (transactions) => transactions.createAppointment(),
+  ),
+  {
+    ...writing(
+      'create a series of 100',
+      (requests) => requests.createSeries(100),
+      (transactions) => transactions.createSeries(100),
+    ),
+    connections: 16,
+  },
   moving(),
   // Postgres tidies up after the mails for a while.
   booking({ name: 'book with mails, 20,000 appointments', tenants, appointments: 20_000, mails: true }),
   timeslots(),
-  writing('get a customer', (requests) => requests.getCustomer(), (transactions) => transactions.getCustomer()),
-  writing('create a customer', (requests) => requests.createCustomer(), (transactions) => transactions.createCustomer()),
+  writing(
+    'get a customer',
+    (requests) => requests.getCustomer(),
+    (transactions) => transactions.getCustomer(),
+  ),
+  writing(
+    'create a customer',
+    (requests) => requests.createCustomer(),
+    (transactions) => transactions.createCustomer(),
+  ),
   mix(),
   booking({ name: 'book with keys, 20,000 appointments', tenants, appointments: 20_000, withKey: true }),
   // These two are compared, so nothing comes between them.
   booking({ name: booked, tenants, appointments: 20_000 }),
-  { ...booking({ name: 'book, 1,000,000 appointments', tenants, appointments: 1_000_000, participations: 3 }), comparedWith: booked },
+  {
+    ...booking({ name: 'book, 1,000,000 appointments', tenants, appointments: 1_000_000, participations: 3 }),
+    comparedWith: booked,
+  },
 ];
 
 function list(count: number): ListCase {
@@ -111,7 +133,13 @@ function slots(name: string, days: number, resources: number): ListCase {
     name,
     note: 'among 1,000,000 appointments with 3 participations each',
     tenants: 1,
-    seed: { appointments, resources: slotResources, appointmentsADay, participations, timeslots: appointments / appointmentsADay },
+    seed: {
+      appointments,
+      resources: slotResources,
+      appointmentsADay,
+      participations,
+      timeslots: appointments / appointmentsADay,
+    },
     request: (requests) => requests.slots(days, resources, ofOne ? '&resourceRef=room-1' : ''),
     limit: (transactions) => transactions.slots(days, ofOne ? { resourceReference: 'room-1' } : {}),
     repetitions: 20,
@@ -158,7 +186,11 @@ function booking({ name, tenants, appointments, participations = 0, mails, withK
 }
 
 /** Requests that need nothing but the customers that every tenant has. */
-function writing(name: string, request: LoadCase['request'], limit: (transactions: Transactions) => Transaction): LoadCase {
+function writing(
+  name: string,
+  request: LoadCase['request'],
+  limit: (transactions: Transactions) => Transaction,
+): LoadCase {
   return { kind: 'load', name, tenants, seed: {}, request, limit: (transactions) => whole(limit(transactions)) };
 }
 
@@ -179,7 +211,13 @@ function moving(): LoadCase {
 /** Only the first week has appointments. */
 function timeslots(): LoadCase {
   const [rooms, appointmentsADay] = [1_000, 4];
-  const seedOf = (resources: number): SeedSize => ({ appointments: resources * appointmentsADay * 7, resources, appointmentsADay, participations: 1, timeslots: resources * 1_000 });
+  const seedOf = (resources: number): SeedSize => ({
+    appointments: resources * appointmentsADay * 7,
+    resources,
+    appointmentsADay,
+    participations: 1,
+    timeslots: resources * 1_000,
+  });
   return {
     kind: 'load',
     name: 'timeslots of a week',
@@ -204,16 +242,38 @@ function mix(): LoadCase {
   const [rooms, days, perDay, participations] = [5, 200, 8, 3];
   const [weeks, appointments] = [days - 7, rooms * days * perDay];
   const parts: MixPart[] = [
-    { share: 0.5, request: (requests) => requests.timeslotsOfWeek(random(rooms), random(weeks), perDay), limit: (transactions) => transactions.timeslotsOfWeek(rooms, weeks) },
-    { share: 0.2, request: (requests) => requests.appointmentsOfDay(random(days), rooms * perDay), limit: (transactions) => transactions.appointmentsOfDay(days) },
-    { share: 0.15, request: (requests) => requests.book(appointments), limit: (transactions) => transactions.book(appointments) },
-    { share: 0.05, request: (requests, number) => requests.move(Math.floor(number / 20), 'CANCELED', -1), limit: (transactions) => transactions.move(appointments * participations) },
-    { share: 0.05, request: (requests) => requests.createCustomer(), limit: (transactions) => transactions.createCustomer() },
+    {
+      share: 0.5,
+      request: (requests) => requests.timeslotsOfWeek(random(rooms), random(weeks), perDay),
+      limit: (transactions) => transactions.timeslotsOfWeek(rooms, weeks),
+    },
+    {
+      share: 0.2,
+      request: (requests) => requests.appointmentsOfDay(random(days), rooms * perDay),
+      limit: (transactions) => transactions.appointmentsOfDay(days),
+    },
+    {
+      share: 0.15,
+      request: (requests) => requests.book(appointments),
+      limit: (transactions) => transactions.book(appointments),
+    },
+    {
+      share: 0.05,
+      request: (requests, number) => requests.move(Math.floor(number / 20), 'CANCELED', -1),
+      limit: (transactions) => transactions.move(appointments * participations),
+    },
+    {
+      share: 0.05,
+      request: (requests) => requests.createCustomer(),
+      limit: (transactions) => transactions.createCustomer(),
+    },
     { share: 0.05, request: (requests) => requests.getCustomer(), limit: (transactions) => transactions.getCustomer() },
   ];
   // A fixed order of twenty requests, in which neighbours differ.
   const wheel = parts
-    .flatMap((part) => Array.from({ length: Math.round(20 * part.share) }, (_, index) => ({ part, place: index / part.share })))
+    .flatMap((part) =>
+      Array.from({ length: Math.round(20 * part.share) }, (_, index) => ({ part, place: index / part.share })),
+    )
     .toSorted((a, b) => a.place - b.place);
   return {
     kind: 'load',
@@ -238,7 +298,10 @@ const moves = [
   ['CANCELED', 0],
 ] as const;
 
-/** Each thousand participations makes its three moves, before the next thousand does. The second move of one comes a thousand requests after the first. */
+/**
+ * Each thousand participations makes its three moves, before the next thousand does. The second move of one comes a
+ * thousand requests after the first.
+ */
 function moveOf(number: number): [participation: number, state: string, seats: number] {
   const block = Math.floor(number / (blockSize * moves.length));
   const [state, seats] = moves[Math.floor(number / blockSize) % moves.length]!;

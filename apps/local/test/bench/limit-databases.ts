@@ -35,7 +35,8 @@ export async function createLimitDatabases(superuserUrl: (database: string) => s
 
 /** With the service's own command, which needs no server but Postgres. */
 async function migrate(service: LimitService, url: string): Promise<void> {
-  const unused = <Name extends string>(names: readonly Name[], value: (name: Name) => unknown) => Object.fromEntries(names.map((name) => [name, value(name)]));
+  const unused = <Name extends string>(names: readonly Name[], value: (name: Name) => unknown) =>
+    Object.fromEntries(names.map((name) => [name, value(name)]));
   const around = {
     ports: unused(services, () => ({ main: 1, metrics: 1 })),
     adminPorts: unused(databaseServices, () => 1),
@@ -45,7 +46,9 @@ async function migrate(service: LimitService, url: string): Promise<void> {
     logLevel: 'warn',
   } as unknown as Surroundings;
   const { PATH } = process.env;
-  await run(process.execPath, [join(repositoryRoot, 'apps', service, 'src/main.ts'), 'migrate'], { env: { PATH, ...serviceEnvironment(service, around) } });
+  await run(process.execPath, [join(repositoryRoot, 'apps', service, 'src/main.ts'), 'migrate'], {
+    env: { PATH, ...serviceEnvironment(service, around) },
+  });
 }
 
 function isOnPath(program: string): Promise<boolean> {

@@ -6,8 +6,9 @@ import { customers } from './seed.ts';
 import type { Tenant } from './tenant.ts';
 
 /**
- * What the service does for one request, in SQL alone. `:name` in a statement stands for a variable; `:n` counts the transactions of a client, whose
- * number is `:client_id`. The columns of a statement that ends with `\gset` become variables.
+ * What the service does for one request, in SQL alone. `:name` in a statement stands for a variable; `:n` counts the
+ * transactions of a client, whose number is `:client_id`. The columns of a statement that ends with `\gset` become
+ * variables.
  */
 export interface Transaction {
   database: 'calendar' | 'customer';
@@ -54,7 +55,10 @@ export function transactionsOf(tenant: Tenant) {
       adds: { table: 'appointment', rows: 1 },
     }),
 
-    /** Each participation makes three moves, and no two clients move the same one: their number is a multiple of that of the clients. */
+    /**
+     * Each participation makes three moves, and no two clients move the same one: their number is a multiple of that of
+     * the clients.
+     */
     move: (participations: number): Transaction => ({
       database: 'calendar',
       statements: [
@@ -109,12 +113,22 @@ export function transactionsOf(tenant: Tenant) {
       variables: { day: days },
       statements: [
         findProvider,
-        appointmentsJson(`${scope} AND starts_at < date '2031-01-01' + :day::int + 1 AND ends_at > date '2031-01-01' + :day::int`),
+        appointmentsJson(
+          `${scope} AND starts_at < date '2031-01-01' + :day::int + 1 AND ends_at > date '2031-01-01' + :day::int`,
+        ),
       ],
     }),
 
     slots: (days: number, filter = {}): string => {
-      const request = { crmId, providerId, ...filter, from: '2031-01-01T00:00Z', to: new Date(Date.UTC(2031, 0, 1 + days)), ignoreNotice: false, rows: 2_000 };
+      const request = {
+        crmId,
+        providerId,
+        ...filter,
+        from: '2031-01-01T00:00Z',
+        to: new Date(Date.UTC(2031, 0, 1 + days)),
+        ignoreNotice: false,
+        rows: 2_000,
+      };
       return `SELECT * FROM read_slots('${json(request)}')`;
     },
 
@@ -123,7 +137,9 @@ export function transactionsOf(tenant: Tenant) {
     getCustomer: (): Transaction => ({
       database: 'customer',
       variables: { customer: customers },
-      statements: [`SELECT get_customer(jsonb_build_object('customerReference', 'c-' || :customer::text) || '${json({ crmId, providerReference })}')`],
+      statements: [
+        `SELECT get_customer(jsonb_build_object('customerReference', 'c-' || :customer::text) || '${json({ crmId, providerReference })}')`,
+      ],
     }),
 
     createCustomer: (): Transaction => ({
@@ -148,7 +164,10 @@ function changeOrigin(notify: boolean) {
   return { ...origin, subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
 }
 
-function eventRow<Data>({ subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array }, data: Data) {
+function eventRow<Data>(
+  { subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array },
+  data: Data,
+) {
   const { request_id, traceparent } = origin;
   return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id, traceparent };
 }
@@ -156,7 +175,17 @@ function eventRow<Data>({ subject, type, encode }: { subject: string; type: stri
 /** In hex. */
 function createdAppointment(crmId: string, providerId: string): string {
   const { CREATED: change } = AppointmentChange;
-  const data = { crmId, appointmentId: providerId, providerId, change, fromState: AppointmentState.UNSPECIFIED, version: 1, actor: origin.actor, ordinal: 1, capacity: 1 };
+  const data = {
+    crmId,
+    appointmentId: providerId,
+    providerId,
+    change,
+    fromState: AppointmentState.UNSPECIFIED,
+    version: 1,
+    actor: origin.actor,
+    ordinal: 1,
+    capacity: 1,
+  };
   return Buffer.from(events.appointmentChanged.encode(data)).toString('hex');
 }
 
@@ -189,7 +218,8 @@ const appointmentContent = {
   reservationSeconds: 180,
 };
 
-const joinCustomer = 'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
+const joinCustomer =
+  'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
 const messages = `ARRAY(SELECT text FROM participation_message AS message
   WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id ORDER BY message.version)`;
 function movable({ crmId, providerReference }: Tenant, number: string): string {

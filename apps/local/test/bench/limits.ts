@@ -27,13 +27,16 @@ interface Run {
 const secondsOfPart = 1;
 
 /**
- * How many transactions per second Postgres completes if nothing but SQL is involved. For a mix, each part is measured on its own, and the time of
- * an average request is the sum of their shares.
+ * How many transactions per second Postgres completes if nothing but SQL is involved. For a mix, each part is measured
+ * on its own, and the time of an average request is the sum of their shares.
  */
 export async function measureLimit(databases: LimitDatabases, parts: LimitPart[], span: Span): Promise<number> {
   let secondsPerRequest = 0;
   for (const { share, transaction } of parts) {
-    const { perSecond } = await checked(databases, transaction, { ...span, seconds: Math.max(secondsOfPart, Math.round(span.seconds / parts.length)) });
+    const { perSecond } = await checked(databases, transaction, {
+      ...span,
+      seconds: Math.max(secondsOfPart, Math.round(span.seconds / parts.length)),
+    });
     secondsPerRequest += share / perSecond;
   }
   return 1 / secondsPerRequest;
@@ -43,20 +46,40 @@ async function checked(databases: LimitDatabases, transaction: Transaction, span
   const url = databases.url(transaction.database);
   const count = (): Promise<number> => countRows(url, transaction.adds?.table);
   const before = await count();
-  const run = (await databases.hasProgram('pgbench')) ? await runPgbench(url, transaction, span) : await runClients(url, transaction, span);
+  const run = (await databases.hasProgram('pgbench'))
+    ? await runPgbench(url, transaction, span)
+    : await runClients(url, transaction, span);
   const added = (await count()) - before;
   const expected = run.transactions * (transaction.adds?.rows ?? 0);
-  if (added !== expected) throw new Error(`the limit added ${added} rows to ${transaction.adds?.table}, not ${expected}`);
+  if (added !== expected)
+    throw new Error(`the limit added ${added} rows to ${transaction.adds?.table}, not ${expected}`);
   return run;
 }
 
 async function countRows(url: string, table: string | undefined): Promise<number> {
   if (table === undefined) return 0;
-  return withClient(url, async (client) => Number((await client.query<{ count: string }>(`SELECT count(*) FROM ${table}`)).rows[0]!.count));
+  return withClient(url, async (client) =>
+    Number((await client.query<{ count: string }>(`SELECT count(*) FROM ${table}`)).rows[0]!.count),
+  );
 }
 
 async function runPgbench(url: string, transaction: Transaction, { seconds, firstNumber, signal }: Span): Promise<Run> {
-  const args = ['-n', '-M', 'prepared', '-c', String(limitClients), '-j', '1', '-T', String(seconds), '-D', `n=${firstNumber}`, '-f', '-', url];
+  const args = [
+    '-n',
+    '-M',
+    'prepared',
+    '-c',
+    String(limitClients),
+    '-j',
+    '1',
+    '-T',
+    String(seconds),
+    '-D',
+    `n=${firstNumber}`,
+    '-f',
+    '-',
+    url,
+  ];
   const running = promisify(execFile)('pgbench', args, { signal });
   running.child.stdin!.end(scriptOf(transaction));
   const { stdout, stderr } = await running;
@@ -85,7 +108,8 @@ async function runClients(url: string, transaction: Transaction, { seconds, firs
   const clients = Array.from({ length: limitClients }, (_, number) =>
     withClient(url, async (client) => {
       let n = firstNumber;
-      for (; performance.now() < endMs && !signal.aborted; n += 1) await runOnce(client, transaction, { n, client_id: number });
+      for (; performance.now() < endMs && !signal.aborted; n += 1)
+        await runOnce(client, transaction, { n, client_id: number });
       return n - firstNumber;
     }),
   );
@@ -94,13 +118,23 @@ async function runClients(url: string, transaction: Transaction, { seconds, firs
   return { transactions, perSecond: transactions / ((performance.now() - startedMs) / 1_000) };
 }
 
-async function runOnce(client: Client, { variables = {}, statements }: Transaction, given: Record<string, unknown>): Promise<void> {
+async function runOnce(
+  client: Client,
+  { variables = {}, statements }: Transaction,
+  given: Record<string, unknown>,
+): Promise<void> {
   const values: Record<string, unknown> = { ...given };
   for (const [name, count] of Object.entries(variables)) values[name] = Math.floor(Math.random() * count);
   for (const [index, statement] of statements.entries()) {
     const names: string[] = [];
-    const text = statement.replace(/ \\gset$/, '').replaceAll(/(?<!:):([a-z]\w*)/g, (_, name: string) => `$${names.push(name)}`);
-    const { rows } = await client.query<Record<string, unknown>>({ name: String(index), text, values: names.map((name) => values[name]) });
+    const text = statement
+      .replace(/ \\gset$/, '')
+      .replaceAll(/(?<!:):([a-z]\w*)/g, (_, name: string) => `$${names.push(name)}`);
+    const { rows } = await client.query<Record<string, unknown>>({
+      name: String(index),
+      text,
+      values: names.map((name) => values[name]),
+    });
     if (isStored(statement)) Object.assign(values, rows[0]);
   }
 }
@@ -109,7 +143,11 @@ async function runOnce(client: Client, { variables = {}, statements }: Transacti
 export async function measureQuery(databases: LimitDatabases, text: string, signal: AbortSignal): Promise<number> {
   const url = databases.url('calendar');
   if (!(await databases.hasProgram('psql'))) return withClient(url, (client) => timeQuery(client, text));
-  const { stdout } = await promisify(execFile)('psql', ['-XAtq', '-o', '/dev/null', '-c', '\\timing on', '-c', text, url], { signal });
+  const { stdout } = await promisify(execFile)(
+    'psql',
+    ['-XAtq', '-o', '/dev/null', '-c', '\\timing on', '-c', text, url],
+    { signal },
+  );
   return Number(/Time: ([\d.]+) ms/.exec(stdout)?.[1]);
 }
 

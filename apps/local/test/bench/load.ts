@@ -29,10 +29,15 @@ const answerTimeoutSeconds = 30;
 const openLoopConnections = 256;
 
 /**
- * As many requests as possible: each connection sends the next one when the previous one is answered. At the end the requests in progress are
- * answered, too, so that what was answered is exactly what was done. Rejects at the first wrong answer.
+ * As many requests as possible: each connection sends the next one when the previous one is answered. At the end the
+ * requests in progress are answered, too, so that what was answered is exactly what was done. Rejects at the first
+ * wrong answer.
  */
-export async function closedLoop({ url, next, takeBack }: Source, connections: number, seconds: number): Promise<LoadResult> {
+export async function closedLoop(
+  { url, next, takeBack }: Source,
+  connections: number,
+  seconds: number,
+): Promise<LoadResult> {
   const tally = createTally();
   const startedMs = performance.now();
   const endMs = startedMs + seconds * 1_000;
@@ -84,11 +89,20 @@ export async function closedLoop({ url, next, takeBack }: Source, connections: n
 }
 
 /**
- * Requests on an even schedule, whether previous ones have been answered or not. A latency counts from the scheduled time, so waiting for a
- * connection counts, too; up to a millisecond of it is the timer's. Rejects at the first wrong answer.
+ * Requests on an even schedule, whether previous ones have been answered or not. A latency counts from the scheduled
+ * time, so waiting for a connection counts, too; up to a millisecond of it is the timer's. Rejects at the first wrong
+ * answer.
  */
-export async function openLoop({ url, next, takeBack }: Source, perSecond: number, seconds: number): Promise<LoadResult> {
-  const pool = new Pool(url, { connections: openLoopConnections, headersTimeout: answerTimeoutSeconds * 1_000, bodyTimeout: answerTimeoutSeconds * 1_000 });
+export async function openLoop(
+  { url, next, takeBack }: Source,
+  perSecond: number,
+  seconds: number,
+): Promise<LoadResult> {
+  const pool = new Pool(url, {
+    connections: openLoopConnections,
+    headersTimeout: answerTimeoutSeconds * 1_000,
+    bodyTimeout: answerTimeoutSeconds * 1_000,
+  });
   const tally = createTally();
   const failed = new AbortController();
   const send = async (scheduledMs: number): Promise<void> => {
@@ -96,7 +110,8 @@ export async function openLoop({ url, next, takeBack }: Source, perSecond: numbe
       const request = next();
       const { method, path, headers, body } = request;
       const response = await pool.request({ method, path, headers, body: body ?? null });
-      if (request.check(response.statusCode, await response.body.text())) return tally.add(request, scheduledMs, Infinity);
+      if (request.check(response.statusCode, await response.body.text()))
+        return tally.add(request, scheduledMs, Infinity);
       takeBack(request);
       tally.refuse();
     } catch (error) {

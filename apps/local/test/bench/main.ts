@@ -1,6 +1,7 @@
 /**
- * Measures how much the whole system does, how long it takes, what it costs, and how far that is from what Postgres could do alone. Prints a table.
- * Exits with 1 if an answer was wrong, or the databases do not contain exactly what was answered.
+ * Measures how much the whole system does, how long it takes, what it costs, and how far that is from what Postgres
+ * could do alone. Prints a table. Exits with 1 if an answer was wrong, or the databases do not contain exactly what was
+ * answered.
  *
  *   npm run bench -- --help
  */
@@ -22,11 +23,18 @@ const help = `
 Cases:
 ${cases.map(({ name }) => `  ${name}`).join('\n')}`;
 
-const command = createCommand('npm run bench --', 'Measure throughput, latencies, processor time and memory of a stack with its own, empty data.')
+const command = createCommand(
+  'npm run bench --',
+  'Measure throughput, latencies, processor time and memory of a stack with its own, empty data.',
+)
   .argument('[case...]', 'parts of the names of the cases (default: all)')
   .option('--seconds <number>', 'length of each load', readSeconds, 8)
   .option('--json <file>', 'where the results are stored', join(repositoryRoot, 'bench.json'))
-  .option('--peer <folder or NAME=value>', 'compare with another checkout, or with other settings; may be repeated', (value: string, all: string[] | undefined) => [...(all ?? []), value])
+  .option(
+    '--peer <folder or NAME=value>',
+    'compare with another checkout, or with other settings; may be repeated',
+    (value: string, all: string[] | undefined) => [...(all ?? []), value],
+  )
   .option('--profile', 'also print where the processor time of each service went, by package')
   .addHelpText('after', help)
   .parse();
@@ -71,7 +79,14 @@ async function run(chosen: Case[]): Promise<void> {
   const limits = await createLimitDatabases(targets[0]!.superuserUrl);
   for (const each of chosen) {
     note(each.name);
-    const bench: Bench = { targets, limits, seconds: options.seconds, signal: stop, note: (text) => note(`  ${text}`), atEnd: (work) => started.defer(work) };
+    const bench: Bench = {
+      targets,
+      limits,
+      seconds: options.seconds,
+      signal: stop,
+      note: (text) => note(`  ${text}`),
+      atEnd: (work) => started.defer(work),
+    };
     stop.throwIfAborted();
     rows.push(...(await unlessInterrupted(measure(bench, each))).map((row) => compare(row, each, rows)));
   }
@@ -87,13 +102,17 @@ function versions(peer: string[], profiling: NodeJS.ProcessEnv = {}): Version[] 
   const folder = peer.find((value) => !isSetting(value));
   const own = { name: 'this', root: repositoryRoot, environment: profiling };
   if (peer.length === 0) return [own];
-  const environment = Object.fromEntries(settings.map((setting) => [setting.slice(0, setting.indexOf('=')), setting.slice(setting.indexOf('=') + 1)]));
+  const environment = Object.fromEntries(
+    settings.map((setting) => [setting.slice(0, setting.indexOf('=')), setting.slice(setting.indexOf('=') + 1)]),
+  );
   return [own, { name: peer.join(' '), root: folder === undefined ? repositoryRoot : resolve(folder), environment }];
 }
 
 /** With the ratio to the case that it is compared with, if that was measured. */
 function compare(row: Row, each: Case, rows: Row[]): Row {
-  const other = each.kind === 'load' && rows.find(({ case: name, version }) => name === each.comparedWith && version === row.version);
+  const other =
+    each.kind === 'load' &&
+    rows.find(({ case: name, version }) => name === each.comparedWith && version === row.version);
   if (!other) return row;
   const ratio = `rate to that of "${other.case}": ${(row.perSecond! / other.perSecond!).toFixed(2)}`;
   return { ...row, note: [row.note, ratio].filter(Boolean).join('; ') };
@@ -102,9 +121,12 @@ function compare(row: Row, each: Case, rows: Row[]): Row {
 /** What is measured when the interruption comes fails once its stack is stopped. */
 function unlessInterrupted<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});
-  return Promise.race([work, new Promise<never>((_, reject) => {
-    stop.addEventListener('abort', () => reject(stop.reason as Error), { once: true });
-  })]);
+  return Promise.race([
+    work,
+    new Promise<never>((_, reject) => {
+      stop.addEventListener('abort', () => reject(stop.reason as Error), { once: true });
+    }),
+  ]);
 }
 
 function note(text: string): void {

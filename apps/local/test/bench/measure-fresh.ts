@@ -14,14 +14,20 @@ const lengthFactor = 3.75;
 /** On a stack that has just been started, while the others rest. */
 export async function measureFresh(bench: Bench, { version }: Target, each: FreshCase): Promise<Row> {
   const starting = startTarget(version, bench.signal);
-  bench.atEnd(() => starting.then((target) => target[Symbol.asyncDispose](), () => {}));
+  bench.atEnd(() =>
+    starting.then(
+      (target) => target[Symbol.asyncDispose](),
+      () => {},
+    ),
+  );
   await using target = await starting;
   const tenants = await createTenants(target, each);
   const before = await countRows(target, tenants);
   const source = createSource(target, tenants, each.request);
   const stopWatch = await startWatch(target);
   const loads: LoadResult[] = [];
-  for (let quarter = 0; quarter < quarters; quarter += 1) loads.push(await closedLoop(source, defaultConnections, lengthFactor * bench.seconds));
+  for (let quarter = 0; quarter < quarters; quarter += 1)
+    loads.push(await closedLoop(source, defaultConnections, lengthFactor * bench.seconds));
   await settle(target);
   const { cpu, ...memory } = await stopWatch();
   await checkEffect(target, tenants, before, loads);

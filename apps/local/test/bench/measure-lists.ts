@@ -16,7 +16,8 @@ export async function measureLists(bench: Bench, each: ListCase): Promise<Row[]>
   const { tenants, limitTenant } = await prepare(bench, each);
   const limit = async (): Promise<number[]> => {
     const times: number[] = [];
-    for (let run = 0; run < each.repetitions; run += 1) times.push(await measureQuery(limits, each.limit(transactionsOf(limitTenant)), signal));
+    for (let run = 0; run < each.repetitions; run += 1)
+      times.push(await measureQuery(limits, each.limit(transactionsOf(limitTenant)), signal));
     return times;
   };
   const before = await limit();

@@ -36,7 +36,11 @@ export async function measureLoad(bench: Bench, each: LoadCase): Promise<Row[]> 
   const { connections = defaultConnections } = each;
   const { tenants, limitTenant } = await prepare(bench, each);
   const limit = (half: number): Promise<number> =>
-    measureLimit(limits, each.limit(transactionsOf(limitTenant)), { seconds: seconds / 2, firstNumber: half * numbersPerHalf, signal });
+    measureLimit(limits, each.limit(transactionsOf(limitTenant)), {
+      seconds: seconds / 2,
+      firstNumber: half * numbersPerHalf,
+      signal,
+    });
   const subjects: Subject[] = [];
   for (const [index, target] of bench.targets.entries()) subjects.push(await warmUp(target, tenants[index]!, each));
 
@@ -54,20 +58,46 @@ export async function measureLoad(bench: Bench, each: LoadCase): Promise<Row[]> 
   });
   const perSecond = (before + (await limit(1))) / 2;
 
-  for (const subject of subjects) await checkEffect(subject.target, subject.tenants, subject.before, [subject.warmUp, ...subject.most, ...subject.even]);
+  for (const subject of subjects)
+    await checkEffect(subject.target, subject.tenants, subject.before, [
+      subject.warmUp,
+      ...subject.most,
+      ...subject.even,
+    ]);
   return subjects.map((subject) => toRow(each, subject, perSecond));
 }
 
-async function warmUp(target: Target, tenants: Tenant[], { request, connections = defaultConnections }: LoadCase): Promise<Subject> {
+async function warmUp(
+  target: Target,
+  tenants: Tenant[],
+  { request, connections = defaultConnections }: LoadCase,
+): Promise<Subject> {
   const source = createSource(target, tenants, request);
   const before = await countRows(target, tenants);
   const result = await closedLoop(source, connections, warmUpSeconds);
   await settle(target);
-  return { target, tenants, source, before, warmUp: result, most: [], secondsAtMost: 0, usagesAtMost: [], even: [], usagesAtEven: [] };
+  return {
+    target,
+    tenants,
+    source,
+    before,
+    warmUp: result,
+    most: [],
+    secondsAtMost: 0,
+    usagesAtMost: [],
+    even: [],
+    usagesAtEven: [],
+  };
 }
 
-/** One after the other; two of them twice, in reverse order the second time, so that neither is always the later one. */
-async function takeTurns(subjects: Subject[], seconds: number, load: (subject: Subject, seconds: number) => Promise<void>): Promise<void> {
+/**
+ * One after the other; two of them twice, in reverse order the second time, so that neither is always the later one.
+ */
+async function takeTurns(
+  subjects: Subject[],
+  seconds: number,
+  load: (subject: Subject, seconds: number) => Promise<void>,
+): Promise<void> {
   const turns = subjects.length === 1 ? subjects : [...subjects, ...subjects.toReversed()];
   for (const subject of turns) await load(subject, (seconds * subjects.length) / turns.length);
 }
@@ -97,6 +127,10 @@ function toRow({ name, note }: LoadCase, subject: Subject, limit: number): Row {
     cpuUnit: 'ms',
     memory,
     growth,
-    note: remarks(mailsPerSecond === 0 ? note : `${Math.round(mailsPerSecond)} mails per second until all were sent`, most, even),
+    note: remarks(
+      mailsPerSecond === 0 ? note : `${Math.round(mailsPerSecond)} mails per second until all were sent`,
+      most,
+      even,
+    ),
   };
 }

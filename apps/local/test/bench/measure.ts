@@ -36,5 +36,11 @@ async function measureRest(target: Target, name: string): Promise<Row> {
   const stopWatch = await startWatch(target);
   await delay(restSeconds * 1_000);
   const { cpu, ...memory } = await stopWatch();
-  return { case: name, version: target.version.name, cpu: mapEach(cpu, (ms) => ms / (restSeconds * 10)), cpuUnit: '%', ...memory };
+  return {
+    case: name,
+    version: target.version.name,
+    cpu: mapEach(cpu, (ms) => ms / (restSeconds * 10)),
+    cpuUnit: '%',
+    ...memory,
+  };
 }

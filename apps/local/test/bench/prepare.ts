@@ -21,8 +21,13 @@ export interface Bench {
 
 export const defaultConnections = 64;
 
-/** Creates and fills the tenants in each stack, and one in the databases of the limit that has as much as all of them. */
-export async function prepare({ targets, limits, note, signal }: Bench, each: LoadCase | ListCase): Promise<{ tenants: Tenant[][]; limitTenant: Tenant }> {
+/**
+ * Creates and fills the tenants in each stack, and one in the databases of the limit that has as much as all of them.
+ */
+export async function prepare(
+  { targets, limits, note, signal }: Bench,
+  each: LoadCase | ListCase,
+): Promise<{ tenants: Tenant[][]; limitTenant: Tenant }> {
   note('seeding');
   const tenants: Tenant[][] = [];
   for (const target of targets) {
@@ -38,7 +43,10 @@ export async function prepare({ targets, limits, note, signal }: Bench, each: Lo
   return { tenants, limitTenant };
 }
 
-export async function createTenants({ info, superuserUrl }: Target, { tenants: count, seed }: Exclude<Case, RestCase>): Promise<Tenant[]> {
+export async function createTenants(
+  { info, superuserUrl }: Target,
+  { tenants: count, seed }: Exclude<Case, RestCase>,
+): Promise<Tenant[]> {
   const tenants: Tenant[] = [];
   for (let number = 0; number < count; number += 1) tenants.push(await createTenant(info));
   for (const tenant of tenants) {

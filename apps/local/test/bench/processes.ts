@@ -3,7 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StackInfo } from '../../src/stack-file.ts';
 
 /** The processes whose cost is measured; `load` is this one. */
-export const processNames = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'postgres', 'nats', 'load'] as const;
+export const processNames = [
+  'gateway',
+  'identity',
+  'calendar',
+  'customer',
+  'notification',
+  'webhook',
+  'postgres',
+  'nats',
+  'load',
+] as const;
 export type ProcessName = (typeof processNames)[number];
 
 /** Undefined where the system has no /proc. */
@@ -14,7 +24,9 @@ type Pids = StackInfo['pids'];
 const millisecondsPerTick = 10;
 const pollMs = 250;
 
-/** The processor time used so far, in milliseconds; that of Postgres includes its children, also those that have ended. */
+/**
+ * The processor time used so far, in milliseconds; that of Postgres includes its children, also those that have ended.
+ */
 export function readCpu(pids: Pids): Promise<PerProcess> {
   return perProcess(pids, async (pid, children) => {
     const own = await readStat(pid);
@@ -25,10 +37,15 @@ export function readCpu(pids: Pids): Promise<PerProcess> {
   });
 }
 
-/** Of the threads that have not ended. Ticks would be too coarse: at rest, most processes need only a few of them in a measurement. */
+/**
+ * Of the threads that have not ended. Ticks would be too coarse: at rest, most processes need only a few of them in a
+ * measurement.
+ */
 async function readOwnCpu(pid: number): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
-  const counts = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0')));
+  const counts = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0')),
+  );
   const nanoseconds = counts.reduce((sum, each) => sum + Number(each.split(' ')[0]), 0);
   if (nanoseconds > 0) return nanoseconds / 1e6;
   // A system without these counts.
@@ -40,11 +57,16 @@ function ticks(user: string | undefined, system: string | undefined): number {
   return (Number(user) + Number(system)) * millisecondsPerTick;
 }
 
-/** The resident memory in MiB; that of Postgres is the sum of what its processes have alone, and what they share once. */
+/**
+ * The resident memory in MiB; that of Postgres is the sum of what its processes have alone, and what they share once.
+ */
 export function readMemory(pids: Pids): Promise<PerProcess> {
   return perProcess(pids, async (pid, children) => {
-    const statuses = await Promise.all([pid, ...children].map((each) => readFile(`/proc/${each}/status`, 'utf8').catch(() => '')));
-    const kibibytes = (field: string): number[] => statuses.map((status) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0));
+    const statuses = await Promise.all(
+      [pid, ...children].map((each) => readFile(`/proc/${each}/status`, 'utf8').catch(() => '')),
+    );
+    const kibibytes = (field: string): number[] =>
+      statuses.map((status) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0));
     if (statuses[0] === '') return undefined;
     if (children.length === 0) return kibibytes('VmRSS')[0]! / 1_024;
     const alone = kibibytes('RssAnon').reduce((sum, each) => sum + each, 0);
@@ -70,7 +92,10 @@ export function watchMemory(pids: Pids): () => Promise<PerProcess> {
 }
 
 export function combine(one: PerProcess, other: PerProcess, operation: (a: number, b: number) => number): PerProcess {
-  const pairs = processNames.map((name) => [name, one[name] === undefined || other[name] === undefined ? undefined : operation(one[name], other[name])]);
+  const pairs = processNames.map((name) => [
+    name,
+    one[name] === undefined || other[name] === undefined ? undefined : operation(one[name], other[name]),
+  ]);
   return Object.fromEntries(pairs) as PerProcess;
 }
 
@@ -78,7 +103,10 @@ export function mapEach(values: PerProcess, change: (value: number) => number): 
   return combine(values, values, change);
 }
 
-async function perProcess(pids: Pids, read: (pid: number, children: number[]) => Promise<number | undefined>): Promise<PerProcess> {
+async function perProcess(
+  pids: Pids,
+  read: (pid: number, children: number[]) => Promise<number | undefined>,
+): Promise<PerProcess> {
   const backends = await childrenOf(pids.postgres);
   const values = processNames.map(async (name) => {
     const pid = name === 'load' ? process.pid : pids[name];

@@ -40,7 +40,9 @@ export async function createProfiler(): Promise<Profiler> {
   let pids: StackInfo['pids'] | undefined;
   let since = 0;
   return {
-    environment: { NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --cpu-prof --cpu-prof-dir=${JSON.stringify(folder)}` },
+    environment: {
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --cpu-prof --cpu-prof-dir=${JSON.stringify(folder)}`,
+    },
     begin: (ofStack) => {
       pids = ofStack;
       since = Number(process.hrtime.bigint() / 1_000n);
@@ -49,7 +51,9 @@ export async function createProfiler(): Promise<Profiler> {
       const files = await readdir(folder);
       const tables = services.map(async (service) => {
         const file = files.find((name) => name.split('.').includes(String(pids?.[service])));
-        return file === undefined ? [] : toTable(service, timesOf(JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile, since));
+        return file === undefined
+          ? []
+          : toTable(service, timesOf(JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile, since));
       });
       return (await Promise.all(tables)).flat().join('\n');
     },
@@ -60,8 +64,12 @@ export async function createProfiler(): Promise<Profiler> {
 function toTable(service: string, times: Map<string, number>): string[] {
   const total = times.values().reduce((sum, each) => sum + each, 0);
   if (total < leastTime) return [];
-  const shares = [...times].map(([place, time]) => ({ place, share: time / total })).filter(({ share }) => share >= smallestShare);
-  const lines = shares.toSorted((one, other) => other.share - one.share).map(({ place, share }) => `| ${place} | ${(100 * share).toFixed(0)} % |`);
+  const shares = [...times]
+    .map(([place, time]) => ({ place, share: time / total }))
+    .filter(({ share }) => share >= smallestShare);
+  const lines = shares
+    .toSorted((one, other) => other.share - one.share)
+    .map(({ place, share }) => `| ${place} | ${(100 * share).toFixed(0)} % |`);
   return [`| ${service} | share of its processor time |`, '|---|---|', ...lines, ''];
 }
 

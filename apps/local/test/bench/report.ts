@@ -41,7 +41,17 @@ export function remarks(note: string | undefined, ...loads: LoadResult[]): strin
   return [note, refused > 0 && `${refused} requests refused`].filter(Boolean).join('; ');
 }
 
-const columns = ['case', 'requests/s', 'p50 / p99', 'p50 / p99 at 40 %', 'first byte / total', 'limit', 'ratio to it', ...processNames, 'remarks'];
+const columns = [
+  'case',
+  'requests/s',
+  'p50 / p99',
+  'p50 / p99 at 40 %',
+  'first byte / total',
+  'limit',
+  'ratio to it',
+  ...processNames,
+  'remarks',
+];
 
 /** A table of all rows; the row of a compared version follows that of this one, with the ratios between them. */
 export function toMarkdown(rows: Row[]): string {
@@ -77,8 +87,10 @@ function processCell({ cpu, cpuUnit, memory, growth }: Row, name: (typeof proces
 }
 
 function comparison(row: Row, first: Row): string {
-  const ratio = (name: string, value: number | undefined, of: number | undefined): string[] => (value === undefined || !of ? [] : [`${name} ${(value / of).toFixed(2)}`]);
-  const cpuOf = ({ cpu }: Row): number => processNames.reduce((sum, name) => sum + (name === 'load' ? 0 : (cpu[name] ?? 0)), 0);
+  const ratio = (name: string, value: number | undefined, of: number | undefined): string[] =>
+    value === undefined || !of ? [] : [`${name} ${(value / of).toFixed(2)}`];
+  const cpuOf = ({ cpu }: Row): number =>
+    processNames.reduce((sum, name) => sum + (name === 'load' ? 0 : (cpu[name] ?? 0)), 0);
   const parts = [
     ...ratio('rate', row.perSecond, first.perSecond),
     ...ratio('p50', row.atPart?.p50, first.atPart?.p50),

@@ -28,11 +28,27 @@ export function dayOf(number: number): string {
 }
 
 /** Inserts the tenant's rows into a database of calendar; the same rows every time. `url` is that of the superuser. */
-export async function seedCalendar(url: string, { crmId, providerId, providerReference }: Tenant, size: SeedSize): Promise<void> {
-  const { appointments = 0, resources = 10, appointmentsADay = 8, participations = 0, state = 'BOOKED', timeslots = 0 } = size;
+export async function seedCalendar(
+  url: string,
+  { crmId, providerId, providerReference }: Tenant,
+  size: SeedSize,
+): Promise<void> {
+  const {
+    appointments = 0,
+    resources = 10,
+    appointmentsADay = 8,
+    participations = 0,
+    state = 'BOOKED',
+    timeslots = 0,
+  } = size;
   await withSeeder(url, async (client) => {
     const insert = (text: string, ...values: unknown[]) => client.query(text, [crmId, ...values]);
-    await insert('INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ($1, $2, $3, $4, 1) ON CONFLICT DO NOTHING', providerId, providerReference, 'UTC');
+    await insert(
+      'INSERT INTO provider (crm_id, id, reference, time_zone, version) VALUES ($1, $2, $3, $4, 1) ON CONFLICT DO NOTHING',
+      providerId,
+      providerReference,
+      'UTC',
+    );
     await insert(
       `INSERT INTO customer (crm_id, id, provider_id, reference, user_name, email, language, version)
        SELECT $1, ${idOf('n')}, $2, 'c-' || n, 'Grace Hopper', 'c-' || n || '@customers.example', 'en', 1 FROM generate_series(0, $3::int - 1) AS n`,

@@ -29,7 +29,10 @@ const settleTimeoutMs = 180_000;
 
 /** Starts a stack with empty data that stores commits on the disk and logs as in production. */
 export async function startTarget(version: Version, signal: AbortSignal): Promise<Target> {
-  const stack = await startTestStack({ LOG_LEVEL: 'info', POSTGRES_FSYNC: 'on', ...version.environment }, { root: version.root, signal });
+  const stack = await startTestStack(
+    { LOG_LEVEL: 'info', POSTGRES_FSYNC: 'on', ...version.environment },
+    { root: version.root, signal },
+  );
   try {
     const { info } = stack;
     await requireDurable(info);
@@ -38,7 +41,13 @@ export async function startTarget(version: Version, signal: AbortSignal): Promis
       const url = new URL(info.databases.calendar);
       return Object.assign(url, { username: 'scheduling', password, pathname: database }).href;
     };
-    return { version, info, superuserUrl, idleMemory: await readMemory(info.pids), [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose]() };
+    return {
+      version,
+      info,
+      superuserUrl,
+      idleMemory: await readMemory(info.pids),
+      [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
+    };
   } catch (error) {
     await stack[Symbol.asyncDispose]();
     throw error;
@@ -49,20 +58,42 @@ export async function startTarget(version: Version, signal: AbortSignal): Promis
 async function requireDurable(info: StackInfo): Promise<void> {
   for (const setting of ['fsync', 'synchronous_commit']) {
     const [row] = await query<Record<string, string>>('calendar', `SHOW ${setting}`, [], info);
-    if (row![setting] !== 'on') throw new Error(`${setting} is ${row![setting]}: nothing would be measured that counts`);
+    if (row![setting] !== 'on')
+      throw new Error(`${setting} is ${row![setting]}: nothing would be measured that counts`);
   }
 }
 
 /** Returns when all events are published, and all mails sent that may be sent now. */
 export async function settle({ info }: Target): Promise<void> {
   for (const service of databaseServices) {
-    await waitForNone(info, service, 'SELECT count(*) FROM outbox WHERE sent_at IS NULL', `the events of ${service} to be published`);
+    await waitForNone(
+      info,
+      service,
+      'SELECT count(*) FROM outbox WHERE sent_at IS NULL',
+      `the events of ${service} to be published`,
+    );
   }
-  await waitForNone(info, 'notification', 'SELECT count(*) FROM unwritten_mail WHERE due_at <= now()', 'the mails to be written');
-  await waitForNone(info, 'notification', "SELECT count(*) FROM mail WHERE state = 'pending' AND due_at <= now()", 'the mails to be sent');
+  await waitForNone(
+    info,
+    'notification',
+    'SELECT count(*) FROM unwritten_mail WHERE due_at <= now()',
+    'the mails to be written',
+  );
+  await waitForNone(
+    info,
+    'notification',
+    "SELECT count(*) FROM mail WHERE state = 'pending' AND due_at <= now()",
+    'the mails to be sent',
+  );
 }
 
-function waitForNone(info: StackInfo, service: (typeof databaseServices)[number], text: string, what: string): Promise<unknown> {
-  const isDone = async (): Promise<boolean> => Number((await query<{ count: string }>(service, text, [], info))[0]!.count) === 0;
+function waitForNone(
+  info: StackInfo,
+  service: (typeof databaseServices)[number],
+  text: string,
+  what: string,
+): Promise<unknown> {
+  const isDone = async (): Promise<boolean> =>
+    Number((await query<{ count: string }>(service, text, [], info))[0]!.count) === 0;
   return waitUntil(isDone, { what, timeoutMs: settleTimeoutMs, intervalMs: 200 });
 }

@@ -2,7 +2,10 @@ import type { StackInfo } from '../../src/stack-file.ts';
 import { createCrm, createPractice } from '../http/crm.ts';
 import { query } from '../http/databases.ts';
 
-/** A CRM with one provider, whose requests are measured. Each case has its own, so that no case sees the data of another. */
+/**
+ * A CRM with one provider, whose requests are measured. Each case has its own, so that no case sees the data of
+ * another.
+ */
 export interface Tenant {
   crmId: string;
   key: string;
@@ -13,6 +16,11 @@ export interface Tenant {
 export async function createTenant(stack: StackInfo): Promise<Tenant> {
   const crm = await createCrm({}, stack);
   const { provider } = await createPractice(crm, { timeZone: 'UTC' });
-  const [row] = await query<{ id: string }>('identity', 'SELECT id FROM provider WHERE crm_id = $1', [crm.crmId], stack);
+  const [row] = await query<{ id: string }>(
+    'identity',
+    'SELECT id FROM provider WHERE crm_id = $1',
+    [crm.crmId],
+    stack,
+  );
   return { crmId: crm.crmId, key: crm.key, providerReference: provider, providerId: row!.id };
 }

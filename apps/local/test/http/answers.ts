@@ -53,8 +53,13 @@ export async function readAppointment({ crm, at }: Practice, reference: string):
 }
 
 /** Of the day of `newTimeslot`, unless the query says otherwise. */
-export async function listSlots({ crm, at }: Practice, query: Record<string, string | number | boolean> = {}): Promise<Slot[]> {
-  const { status, body, text } = await crm.get<Slot[]>(`${at}/slots`, { query: { from: '2031-03-03T00:00', to: '2031-03-04T00:00', ...query } });
+export async function listSlots(
+  { crm, at }: Practice,
+  query: Record<string, string | number | boolean> = {},
+): Promise<Slot[]> {
+  const { status, body, text } = await crm.get<Slot[]>(`${at}/slots`, {
+    query: { from: '2031-03-03T00:00', to: '2031-03-04T00:00', ...query },
+  });
   if (status !== 200) throw new Error(`expected 200, was ${status}: ${text}`);
   return body;
 }

@@ -10,7 +10,13 @@ type Example = { value: unknown } | { $ref: string };
 
 export interface Operation {
   operationId: string;
-  parameters?: { name: string; in: 'path' | 'query' | 'header'; required?: boolean; description?: string; schema: unknown }[];
+  parameters?: {
+    name: string;
+    in: 'path' | 'query' | 'header';
+    required?: boolean;
+    description?: string;
+    schema: unknown;
+  }[];
   requestBody?: { content: { 'application/json': Media } };
   responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, Media> }>;
 }
@@ -49,7 +55,9 @@ export interface DocumentedAnswer {
 export function examplesOf(media: Media | undefined, { components }: Document): unknown[] {
   if (media?.example !== undefined) return [media.example];
   const named = Object.values(media?.examples ?? {});
-  return named.map((example) => ('value' in example ? example : components.examples[example.$ref.split('/').at(-1)!]!).value);
+  return named.map(
+    (example) => ('value' in example ? example : components.examples[example.$ref.split('/').at(-1)!]!).value,
+  );
 }
 
 /** The parts of a schema that say which fields a value can have. */
@@ -70,7 +78,11 @@ export function fieldSchemas(schema: unknown, document: Document): FieldSchema[]
 
 /** Every problem code of the document. */
 export function codesIn(text: string): Set<string> {
-  return new Set([...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap((match) => JSON.parse(`[${match[1]}]`) as string[]));
+  return new Set(
+    [...text.matchAll(/"code":\{"type":"string","enum":\[([^\]]+)\]/g)].flatMap(
+      (match) => JSON.parse(`[${match[1]}]`) as string[],
+    ),
+  );
 }
 
 export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
@@ -88,7 +100,8 @@ export async function fetchApiDocument(gateway: string): Promise<ApiDocument> {
     document,
     text,
     places,
-    find: (method, pathname) => byPrecision.find((place) => place.method === method.toLowerCase() && patterns.get(place.path)!.test(pathname)),
+    find: (method, pathname) =>
+      byPrecision.find((place) => place.method === method.toLowerCase() && patterns.get(place.path)!.test(pathname)),
     check: (place, answer) => checkAnswer(place, answer, validator),
   };
 }
@@ -122,20 +135,42 @@ function escapeStep(step: string): string {
 }
 
 /** Headers of interest only to HTTP or a browser, which the API document does not list. */
-const generalHeaders = new Set(['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding', 'x-content-type-options']);
+const generalHeaders = new Set([
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'x-content-type-options',
+]);
 
 function checkAnswer({ path, method, operation }: Place, answer: DocumentedAnswer, validator: Validator): string[] {
   const documented = operation.responses[answer.status];
   if (documented === undefined) return [`the status ${answer.status} is not documented`];
   const known = new Set(Object.keys(documented.headers ?? {}).map((name) => name.toLowerCase()));
   const undocumented = [...answer.headers.keys()].filter((name) => !known.has(name) && !generalHeaders.has(name));
-  if (undocumented.length > 0) return [`headers that are not documented for ${answer.status}: ${undocumented.join(', ')}`];
+  if (undocumented.length > 0)
+    return [`headers that are not documented for ${answer.status}: ${undocumented.join(', ')}`];
   const contentType = answer.headers.get('content-type')?.split(';', 1)[0] ?? null;
   if (answer.status === 204) return answer.text === '' && contentType === null ? [] : ['a 204 has no content'];
   const expectedType = answer.status >= 400 ? 'application/problem+json' : 'application/json';
   if (contentType !== expectedType) return [`the content type is ${contentType}, not ${expectedType}`];
-  if (documented.content?.[expectedType] === undefined) return [`${expectedType} is not documented for ${answer.status}`];
-  const validate = validator(['paths', path, method, 'responses', String(answer.status), 'content', expectedType, 'schema']);
+  if (documented.content?.[expectedType] === undefined)
+    return [`${expectedType} is not documented for ${answer.status}`];
+  const validate = validator([
+    'paths',
+    path,
+    method,
+    'responses',
+    String(answer.status),
+    'content',
+    expectedType,
+    'schema',
+  ]);
   if (validate(JSON.parse(answer.text))) return [];
-  return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
 }

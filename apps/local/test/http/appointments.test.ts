@@ -1,6 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { apiInfo, type Appointment, readAppointment } from './answers.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  newAppointment,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 import { readMails, waitForMails } from './inbox.ts';
 
 let crm: TestCrm;
@@ -27,14 +36,26 @@ describe('single appointments (interface 4.2)', () => {
       address: { city: 'Basel', zip: '4051', country: 'CH', street: 'Ring', number: '2' },
       price: { value: 49.95, currency: 'CHF' },
       participations: [
-        { reference: `${unique('p')}@test`, name: 'Ada', email: 'ada@customers.example', mobile: '1', note: 'n', state: 'BOOKED' },
+        {
+          reference: `${unique('p')}@test`,
+          name: 'Ada',
+          email: 'ada@customers.example',
+          mobile: '1',
+          note: 'n',
+          state: 'BOOKED',
+        },
         { reference: `${unique('p')}@test`, name: 'Bob', email: 'bob@customers.example', state: 'DELETED' },
       ],
     });
 
   it('are created with all fields, and repeating the request returns the existing one', async () => {
     const request = full();
-    const { productName: _name, participations: sent, address: _address, ...same } = request as { participations: object[] } & Record<string, unknown>;
+    const {
+      productName: _name,
+      participations: sent,
+      address: _address,
+      ...same
+    } = request as { participations: object[] } & Record<string, unknown>;
     const named = { appointmentReference: same['reference'], customerReference: null };
     const created = await crm.post<{ appointment: Appointment }>(appointments(), request);
     expect(created.status).toBe(201);
@@ -60,10 +81,18 @@ describe('single appointments (interface 4.2)', () => {
     // Postgres writes the JSON of lists, calendar that of creations.
     const { text: list } = await crm.get(appointments());
     expect(created.text).toBe(`{"api-info":${JSON.stringify(apiInfo)},"appointment":${list.slice(1, -1)}}`);
-    expect(await crm.post(appointments(), { ...request, capacity: 6 })).toMatchObject({ status: 409, body: { code: 'appointment.reference_taken' } });
+    expect(await crm.post(appointments(), { ...request, capacity: 6 })).toMatchObject({
+      status: 409,
+      body: { code: 'appointment.reference_taken' },
+    });
     const embedded = (sent[0] as { reference: string }).reference;
-    const other = newAppointment(practice, { participations: [{ reference: embedded, name: 'X', email: 'x@customers.example', state: 'BOOKED' }] });
-    expect(await crm.post(appointments(), other)).toMatchObject({ status: 409, body: { code: 'participation.reference_taken' } });
+    const other = newAppointment(practice, {
+      participations: [{ reference: embedded, name: 'X', email: 'x@customers.example', state: 'BOOKED' }],
+    });
+    expect(await crm.post(appointments(), other)).toMatchObject({
+      status: 409,
+      body: { code: 'participation.reference_taken' },
+    });
   });
 
   it('have the defaults of the interface, and null for what is absent', async () => {
@@ -103,7 +132,10 @@ describe('single appointments (interface 4.2)', () => {
     ['2031-10-26T02:30', '2031-10-26T00:30:00Z', 'a time that occurs twice'],
     ['2028-02-29T23:59', '2028-02-29T22:59:00Z', 'a leap day'],
   ])('take %s as %s: %s', async (start, expected) => {
-    const created = await crm.post<{ appointment: Appointment }>(appointments(), newAppointment(practice, { start, end: '2032-01-01T00:00' }));
+    const created = await crm.post<{ appointment: Appointment }>(
+      appointments(),
+      newAppointment(practice, { start, end: '2032-01-01T00:00' }),
+    );
     expect(created).toMatchObject({ status: 201, body: { appointment: { start: expected } } });
   });
 
@@ -124,7 +156,11 @@ describe('single appointments (interface 4.2)', () => {
 
   it('are listed by start, filtered by product, resource, state and period, active and cancelled', async () => {
     practice = await createPractice(crm);
-    const late = await createAppointment(practice, { start: '2031-03-05T09:00', end: '2031-03-05T10:00', productReference: 'other@test' });
+    const late = await createAppointment(practice, {
+      start: '2031-03-05T09:00',
+      end: '2031-03-05T10:00',
+      productReference: 'other@test',
+    });
     const early = await createAppointment(practice, { resourceReference: 'other@test' });
     const middle = await createAppointment(practice, { start: '2031-03-04T09:00', end: '2031-03-04T10:00' });
     await crm.delete(appointments(), { appointmentReference: middle });
@@ -144,9 +180,18 @@ describe('single appointments (interface 4.2)', () => {
     expect(await list({ state: 'CANCELLED' })).toEqual([middle]);
     expect(await list({ state: 'ACTIVE' })).toEqual([early, late]);
     expect(await list({ state: 'ACTIVE', productRef: 'other@test', from: '2031-03-03T10:00' })).toEqual([late]);
-    expect(await crm.get(appointments(), { query: { state: 'CANCELED' } })).toMatchObject({ status: 400, body: { errors: [{ parameter: 'state' }] } });
-    expect(await crm.get(appointments(), { query: { includeArchived: 'yes' } })).toMatchObject({ status: 400, body: { errors: [{ parameter: 'includeArchived' }] } });
-    expect(await crm.get('/provider/nothing%40test/appointments')).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
+    expect(await crm.get(appointments(), { query: { state: 'CANCELED' } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ parameter: 'state' }] },
+    });
+    expect(await crm.get(appointments(), { query: { includeArchived: 'yes' } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ parameter: 'includeArchived' }] },
+    });
+    expect(await crm.get('/provider/nothing%40test/appointments')).toMatchObject({
+      status: 404,
+      body: { code: 'provider.not_found' },
+    });
   });
 
   it('are archived a year after their end, and from then on listed only on request', async () => {
@@ -174,20 +219,43 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
       const customerReference = `${unique('customer')}@test`;
       const email = `${unique('mail')}@customers.example`;
       emails.set(state, email);
-      await crm.post(`${practice.at}/customers`, { customerReference, providerReference: practice.provider, userName: state, email, language: 'en' });
+      await crm.post(`${practice.at}/customers`, {
+        customerReference,
+        providerReference: practice.provider,
+        userName: state,
+        email,
+        language: 'en',
+      });
       const body = { reference: `${unique('p')}@test`, appointmentReference: appointment, customerReference, state };
       expect(await crm.post(participations(), body, { query: { sendMails: false } })).toMatchObject({ status: 201 });
     }
-    const cancelled = await crm.delete<{ appointment: Appointment }>(appointments(), { appointmentReference: appointment }, { query: { message: 'Water damage' } });
-    expect(cancelled).toMatchObject({ status: 200, body: { 'api-info': apiInfo, appointment: { reference: appointment, state: 'CANCELLED' } } });
+    const cancelled = await crm.delete<{ appointment: Appointment }>(
+      appointments(),
+      { appointmentReference: appointment },
+      { query: { message: 'Water damage' } },
+    );
+    expect(cancelled).toMatchObject({
+      status: 200,
+      body: { 'api-info': apiInfo, appointment: { reference: appointment, state: 'CANCELLED' } },
+    });
     expect(cancelled.body.appointment.participations.map(({ state }) => state)).toEqual(states.map(() => 'CANCELED'));
     for (const state of ['RESERVED', 'REQUESTED', 'BOOKED']) {
       const [mail] = await waitForMails(emails.get(state)!, 1);
       expect(mail!.subject).toBe('Called off: Haircut');
       expect(mail!.text).toContain('Water damage');
     }
-    expect(await crm.delete(appointments(), { appointmentReference: appointment })).toMatchObject({ status: 200, body: { appointment: { state: 'CANCELLED' } } });
-    expect(await crm.post(participations(), { reference: 'late@test', appointmentReference: appointment, customerReference: practice.customer, state: 'BOOKED' })).toMatchObject({
+    expect(await crm.delete(appointments(), { appointmentReference: appointment })).toMatchObject({
+      status: 200,
+      body: { appointment: { state: 'CANCELLED' } },
+    });
+    expect(
+      await crm.post(participations(), {
+        reference: 'late@test',
+        appointmentReference: appointment,
+        customerReference: practice.customer,
+        state: 'BOOKED',
+      }),
+    ).toMatchObject({
       status: 409,
       body: { code: 'appointment.cancelled' },
     });
@@ -207,11 +275,19 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
     const target = { appointmentReference: appointment };
     expect(await crm.delete(`${own.at}/appointments/withoutNotification`, target)).toMatchObject({ status: 204 });
     expect((await crm.get(`${own.at}/appointments`)).body).toEqual([]);
-    expect(await crm.post(`${own.at}/participations/${encodeURIComponent(participation)}`, { state: 'CANCELED' })).toMatchObject({ status: 404 });
-    expect(await crm.delete(`${own.at}/appointments/withoutNotification`, target)).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
+    expect(
+      await crm.post(`${own.at}/participations/${encodeURIComponent(participation)}`, { state: 'CANCELED' }),
+    ).toMatchObject({ status: 404 });
+    expect(await crm.delete(`${own.at}/appointments/withoutNotification`, target)).toMatchObject({
+      status: 404,
+      body: { code: 'appointment.not_found' },
+    });
     const next = await createAppointment(own);
     await createParticipation(own, next);
-    expect((await waitForMails(own.customerEmail, 2)).map(({ subject }) => subject)).toEqual(['Your booking: Haircut', 'Your booking: Haircut']);
+    expect((await waitForMails(own.customerEmail, 2)).map(({ subject }) => subject)).toEqual([
+      'Your booking: Haircut',
+      'Your booking: Haircut',
+    ]);
   });
 
   it('takes its arguments from the body or the query, but not two different values', async () => {
@@ -224,21 +300,39 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
       const inQuery = { appointmentReference: await fresh() };
       expect(await crm.delete(address, undefined, { query: inQuery })).toMatchObject({ status });
       const announced = { appointmentReference: await fresh() };
-      expect(await crm.delete(address, undefined, { query: announced, headers: { 'content-type': 'application/json' } })).toMatchObject({ status });
-      expect(await crm.delete(address, undefined, { query: { appointmentReference: await fresh() }, rawBody: '' })).toMatchObject({ status });
+      expect(
+        await crm.delete(address, undefined, { query: announced, headers: { 'content-type': 'application/json' } }),
+      ).toMatchObject({ status });
+      expect(
+        await crm.delete(address, undefined, { query: { appointmentReference: await fresh() }, rawBody: '' }),
+      ).toMatchObject({ status });
       const both = { appointmentReference: await fresh() };
       expect(await crm.delete(address, both, { query: both })).toMatchObject({ status });
       const [one, two] = [await fresh(), await fresh()];
-      expect(await crm.delete(address, { appointmentReference: one }, { query: { appointmentReference: two } })).toMatchObject({
+      expect(
+        await crm.delete(address, { appointmentReference: one }, { query: { appointmentReference: two } }),
+      ).toMatchObject({
         status: 400,
         body: { errors: [{ pointer: '/appointmentReference' }] },
       });
-      expect([(await readAppointment(practice, one)).state, (await readAppointment(practice, two)).state]).toEqual(['ACTIVE', 'ACTIVE']);
+      expect([(await readAppointment(practice, one)).state, (await readAppointment(practice, two)).state]).toEqual([
+        'ACTIVE',
+        'ACTIVE',
+      ]);
       expect(await crm.delete(address)).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
     }
-    expect(await crm.delete(remove, { appointmentReference: await fresh(), seriesId: 's' })).toMatchObject({ status: 400 });
-    const differing = await crm.delete(cancel, { appointmentReference: await fresh(), message: 'a' }, { query: { message: 'b' } });
+    expect(await crm.delete(remove, { appointmentReference: await fresh(), seriesId: 's' })).toMatchObject({
+      status: 400,
+    });
+    const differing = await crm.delete(
+      cancel,
+      { appointmentReference: await fresh(), message: 'a' },
+      { query: { message: 'b' } },
+    );
     expect(differing).toMatchObject({ status: 400, body: { errors: [{ pointer: '/message' }] } });
-    expect(await crm.delete(cancel, { appointmentReference: 'nothing@test' })).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
+    expect(await crm.delete(cancel, { appointmentReference: 'nothing@test' })).toMatchObject({
+      status: 404,
+      body: { code: 'appointment.not_found' },
+    });
   });
 });

@@ -15,7 +15,10 @@ export async function backUpDatabases(stack: TestStack): Promise<() => Promise<v
 }
 
 /** Runs some work on every database while no service can use any. */
-async function closeDatabases({ info, dataDir }: TestStack, work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>): Promise<void> {
+async function closeDatabases(
+  { info, dataDir }: TestStack,
+  work: (execute: (statement: string) => Promise<unknown>, name: string) => Promise<unknown>,
+): Promise<void> {
   const names = databaseServices.map((service) => new URL(info.databases[service]).pathname.slice(1));
   const address = new URL('/postgres', info.databases.customer);
   address.username = 'scheduling';
@@ -24,7 +27,9 @@ async function closeDatabases({ info, dataDir }: TestStack, work: (execute: (sta
   await administrator.connect();
   try {
     for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await administrator.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY ($1)', [names]);
+    await administrator.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY ($1)', [
+      names,
+    ]);
     for (const name of names) await work((statement) => administrator.query(statement), name);
     for (const name of names) await administrator.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
   } finally {

@@ -2,7 +2,17 @@ import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apiInfo, type Appointment, type Booking, listSlots, type Slot } from './answers.ts';
 import { path, type Problem, readPages } from './client.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, createTimeslot, newAppointment, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  createTimeslot,
+  newAppointment,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 import { waitForMails } from './inbox.ts';
 import { loseAnswer, withLockedRow } from './lost-answers.ts';
 
@@ -16,7 +26,12 @@ const bookings = (): string => `${practice.at}/bookings`;
 const participation = (reference: string): string => practice.at + path`/participations/${reference}`;
 const newCustomer = () => {
   const name = unique('guest');
-  return { customerReference: `${name}@test`, userName: 'Ada Byron', email: `${name}@customers.example`, language: 'en' };
+  return {
+    customerReference: `${name}@test`,
+    userName: 'Ada Byron',
+    email: `${name}@customers.example`,
+    language: 'en',
+  };
 };
 
 /** A booking of the first step of a timeslot of `newTimeslot`. */
@@ -70,7 +85,13 @@ describe('a free place (interface 10.1, 10.2)', () => {
 
     const { language, ...customer } = newCustomer();
     const price = { value: 49.95, currency: 'CHF' };
-    const request = newBooking(timeslotReference, { customerReference: undefined, customer: { ...customer, language }, price, contactReference: 'anyone@test', message: 'Hello' });
+    const request = newBooking(timeslotReference, {
+      customerReference: undefined,
+      customer: { ...customer, language },
+      price,
+      contactReference: 'anyone@test',
+      message: 'Hello',
+    });
     const booked = await crm.post<{ booking: Booking }>(bookings(), request);
     expect(booked.status).toBe(201);
     const { appointmentReference } = booked.body.booking.participation;
@@ -89,15 +110,30 @@ describe('a free place (interface 10.1, 10.2)', () => {
           state: 'BOOKED',
           messages: ['Hello'],
         },
-        slot: { ...place, appointmentReference, productReference: practice.product, description: 'Haircut', seats: 0, price },
+        slot: {
+          ...place,
+          appointmentReference,
+          productReference: practice.product,
+          description: 'Haircut',
+          seats: 0,
+          price,
+        },
       },
     });
     expect(await listSlots(practice)).toStrictEqual([second]);
 
     const { participation: shown } = booked.body.booking;
-    expect(await crm.get(participation(request.reference))).toMatchObject({ status: 200, body: { participation: shown } });
-    const appointment = await crm.get<{ appointment: Appointment }>(practice.at + path`/appointments/${appointmentReference}`);
-    expect(appointment).toMatchObject({ status: 200, body: { appointment: { capacity: 1, acceptBookings: true, contactReference: 'anyone@test', price } } });
+    expect(await crm.get(participation(request.reference))).toMatchObject({
+      status: 200,
+      body: { participation: shown },
+    });
+    const appointment = await crm.get<{ appointment: Appointment }>(
+      practice.at + path`/appointments/${appointmentReference}`,
+    );
+    expect(appointment).toMatchObject({
+      status: 200,
+      body: { appointment: { capacity: 1, acceptBookings: true, contactReference: 'anyone@test', price } },
+    });
     expect(appointment.body.appointment.participations).toStrictEqual([shown]);
     const { body: known } = await crm.get(practice.at + path`/customers/${customer.customerReference}`);
     expect(known).toMatchObject({ customer: { userName: customer.userName, email: customer.email, language } });
@@ -129,12 +165,25 @@ describe('a free place (interface 10.1, 10.2)', () => {
     await book({ ...request, reference: unique('second') });
     expect(await crm.post(participation(request.reference), { state: 'CANCELED' })).toMatchObject({ status: 200 });
     const now = { participation: { ...booked, state: 'CANCELED' }, slot: { ...slot, seats: 1 } };
-    const inAppointment = { reference: request.reference, appointmentReference: booked.appointmentReference, customerReference: practice.customer, state: 'BOOKED' };
+    const inAppointment = {
+      reference: request.reference,
+      appointmentReference: booked.appointmentReference,
+      customerReference: practice.customer,
+      state: 'BOOKED',
+    };
     expect(await crm.post(bookings(), request)).toMatchObject({ status: 200, body: { booking: now } });
-    expect(await crm.post(bookings(), inAppointment)).toMatchObject({ status: 200, body: { booking: { ...now, slot: { ...now.slot, timeslotReference: null } } } });
+    expect(await crm.post(bookings(), inAppointment)).toMatchObject({
+      status: 200,
+      body: { booking: { ...now, slot: { ...now.slot, timeslotReference: null } } },
+    });
 
     const taken = { status: 409, body: { code: 'participation.reference_taken' } };
-    for (const change of [{ start: '2031-03-03T08:30' }, { duration: 60 }, { productReference: 'other@test' }, { customerReference: undefined, customer: newCustomer() }]) {
+    for (const change of [
+      { start: '2031-03-03T08:30' },
+      { duration: 60 },
+      { productReference: 'other@test' },
+      { customerReference: undefined, customer: newCustomer() },
+    ]) {
       expect(await crm.post(bookings(), { ...request, ...change })).toMatchObject(taken);
     }
     const elsewhere = await createAppointment(practice, { acceptBookings: true });
@@ -143,13 +192,23 @@ describe('a free place (interface 10.1, 10.2)', () => {
 
   it('may be several steps of the raster long', async () => {
     const timeslotReference = await createTimeslot(practice);
-    expect(startsOf(await listSlots(practice, { duration: 90 }))).toEqual(['07:00', '07:30', '08:00', '08:30', '09:00', '09:30']);
+    expect(startsOf(await listSlots(practice, { duration: 90 }))).toEqual([
+      '07:00',
+      '07:30',
+      '08:00',
+      '08:30',
+      '09:00',
+      '09:30',
+    ]);
     const { slot } = await book(newBooking(timeslotReference, { start: '2031-03-03T09:00', duration: 90 }));
     expect(slot).toMatchObject({ start: '2031-03-03T08:00:00Z', end: '2031-03-03T09:30:00Z' });
     expect(startsOf(await listSlots(practice))).toEqual(['07:00', '07:30', '09:30', '10:00', '10:30']);
     expect(startsOf(await listSlots(practice, { duration: 90 }))).toEqual(['09:30']);
     expect(await listSlots(practice, { duration: 45 })).toEqual([]);
-    expect(await crm.post(bookings(), newBooking(timeslotReference, { duration: 45 }))).toMatchObject({ status: 409, body: { reason: 'closed' } });
+    expect(await crm.post(bookings(), newBooking(timeslotReference, { duration: 45 }))).toMatchObject({
+      status: 409,
+      body: { reason: 'closed' },
+    });
   });
 
   it('is free again when its last participant cancels, and no longer holds up the deletion of the timeslot', async () => {
@@ -165,7 +224,10 @@ describe('a free place (interface 10.1, 10.2)', () => {
     expect(await listSlots(practice)).toMatchObject([{ appointmentReference, seats: 1 }]);
     expect(await crm.delete(timeslot)).toMatchObject({ status: 409, body: { code: 'timeslot.has_appointments' } });
     await crm.post(participation(second.participation.reference), { state: 'CANCELED' });
-    expect(await crm.get(appointment)).toMatchObject({ status: 200, body: { appointment: { state: 'CANCELLED', participations: [{ state: 'CANCELED' }, { state: 'CANCELED' }] } } });
+    expect(await crm.get(appointment)).toMatchObject({
+      status: 200,
+      body: { appointment: { state: 'CANCELLED', participations: [{ state: 'CANCELED' }, { state: 'CANCELED' }] } },
+    });
     expect(await listSlots(practice)).toMatchObject([{ appointmentReference: null, seats: 2 }]);
     expect(await crm.delete(timeslot)).toMatchObject({ status: 204 });
     expect(await listSlots(practice)).toEqual([]);
@@ -174,16 +236,21 @@ describe('a free place (interface 10.1, 10.2)', () => {
   it('is free again when its only customer is deleted', async () => {
     const timeslotReference = await createTimeslot(practice, { end: '2031-03-03T08:30' });
     const customer = newCustomer();
-    const { participation: booked } = await book(newBooking(timeslotReference, { customerReference: undefined, customer }));
+    const { participation: booked } = await book(
+      newBooking(timeslotReference, { customerReference: undefined, customer }),
+    );
     const at = practice.at + path`/customers/${customer.customerReference}`;
     const refused = await crm.delete<Problem>(at);
     expect(refused).toMatchObject({ status: 409, body: { code: 'customer.has_future_appointments' } });
     expect(refused.body.detail).toContain(booked.appointmentReference);
     expect(await listSlots(practice)).toEqual([]);
-    expect(await crm.delete(at, undefined, { query: { ignoreFutureAppointments: true } })).toMatchObject({ status: 204 });
+    expect(await crm.delete(at, undefined, { query: { ignoreFutureAppointments: true } })).toMatchObject({
+      status: 204,
+    });
     expect(await listSlots(practice)).toMatchObject([{ timeslotReference, appointmentReference: null, seats: 1 }]);
     const { text: appointments } = await crm.get(`${practice.at}/appointments`);
-    for (const personal of [customer.userName, customer.email, customer.customerReference]) expect(appointments).not.toContain(personal);
+    for (const personal of [customer.userName, customer.email, customer.customerReference])
+      expect(appointments).not.toContain(personal);
     expect(await crm.delete(practice.at + path`/timeslots/${timeslotReference}`)).toMatchObject({ status: 204 });
   });
 });
@@ -194,18 +261,34 @@ describe('the customer of a booking', () => {
   it('is missing only while the place is held, and a hold without one cannot be BOOKED', async () => {
     const timeslotReference = await createTimeslot(practice, { end: '2031-03-03T08:30' });
     for (const state of ['BOOKED', 'REQUESTED']) {
-      expect(await crm.post(bookings(), newBooking(timeslotReference, { customerReference: undefined, state }))).toMatchObject({
+      expect(
+        await crm.post(bookings(), newBooking(timeslotReference, { customerReference: undefined, state })),
+      ).toMatchObject({
         status: 400,
         body: { code: 'booking.invalid', errors: [{ pointer: '/customerReference' }] },
       });
     }
     const before = Date.now();
-    const { participation: hold } = await book(newBooking(timeslotReference, { customerReference: undefined, state: 'RESERVED' }));
-    expect(hold).toMatchObject({ customerReference: null, name: '', email: null, mobile: null, state: 'RESERVED', messages: null });
+    const { participation: hold } = await book(
+      newBooking(timeslotReference, { customerReference: undefined, state: 'RESERVED' }),
+    );
+    expect(hold).toMatchObject({
+      customerReference: null,
+      name: '',
+      email: null,
+      mobile: null,
+      state: 'RESERVED',
+      messages: null,
+    });
     expect(Date.parse(hold.expiresAt!) - before).toBeGreaterThan(179_000 - 1_000);
     expect(await listSlots(practice)).toEqual([]);
-    expect(await crm.post(participation(hold.reference), { state: 'BOOKED' })).toMatchObject({ status: 409, body: { code: 'booking.customer_missing' } });
-    expect(await crm.get(participation(hold.reference))).toMatchObject({ body: { participation: { state: 'RESERVED' } } });
+    expect(await crm.post(participation(hold.reference), { state: 'BOOKED' })).toMatchObject({
+      status: 409,
+      body: { code: 'booking.customer_missing' },
+    });
+    expect(await crm.get(participation(hold.reference))).toMatchObject({
+      body: { participation: { state: 'RESERVED' } },
+    });
     expect(await crm.post(participation(hold.reference), { state: 'CANCELED' })).toMatchObject({ status: 200 });
     expect(await listSlots(practice)).toHaveLength(1);
   });
@@ -217,8 +300,14 @@ describe('the customer of a booking', () => {
     expect(both.body.errors!.map(({ pointer }) => pointer)).toEqual(['/customerReference', '/customer']);
 
     const sameReference = { ...newCustomer(), customerReference: practice.customer };
-    const { participation: booked } = await book(newBooking(timeslotReference, { customerReference: undefined, customer: sameReference }));
-    expect(booked).toMatchObject({ customerReference: practice.customer, name: 'Grace Hopper', email: practice.customerEmail });
+    const { participation: booked } = await book(
+      newBooking(timeslotReference, { customerReference: undefined, customer: sameReference }),
+    );
+    expect(booked).toMatchObject({
+      customerReference: practice.customer,
+      name: 'Grace Hopper',
+      email: practice.customerEmail,
+    });
     const unknown = newBooking(timeslotReference, { start: '2031-03-03T09:00', customerReference: 'nobody@test' });
     expect(await crm.post(bookings(), unknown)).toMatchObject({ status: 404, body: { code: 'customer.not_found' } });
   });
@@ -236,12 +325,21 @@ describe('the customer of a booking', () => {
 describe('slot.unavailable says why', () => {
   let timeslotReference: string;
   const openAppointment = (appointmentReference: string) => {
-    const { timeslotReference: _timeslot, start: _start, productReference: _product, productName: _name, ...rest } = newBooking('');
+    const {
+      timeslotReference: _timeslot,
+      start: _start,
+      productReference: _product,
+      productName: _name,
+      ...rest
+    } = newBooking('');
     return { ...rest, appointmentReference };
   };
   const refused = (reason: string) => ({ status: 409, body: { code: 'slot.unavailable', reason } });
   const setRules = async (rules: Record<string, unknown>): Promise<void> => {
-    expect(await crm.put(`${practice.at}/booking-rules`, rules)).toMatchObject({ status: 200, body: { bookingRules: rules } });
+    expect(await crm.put(`${practice.at}/booking-rules`, rules)).toMatchObject({
+      status: 200,
+      body: { bookingRules: rules },
+    });
   };
 
   beforeAll(async () => {
@@ -251,7 +349,9 @@ describe('slot.unavailable says why', () => {
 
   it('taken, by another appointment', async () => {
     await createAppointment(practice, { start: '2031-03-03T11:15', end: '2031-03-03T11:20', acceptBookings: true });
-    expect(await crm.post(bookings(), newBooking(timeslotReference, { start: '2031-03-03T11:00' }))).toMatchObject(refused('taken'));
+    expect(await crm.post(bookings(), newBooking(timeslotReference, { start: '2031-03-03T11:00' }))).toMatchObject(
+      refused('taken'),
+    );
   });
 
   it('full, if all seats of the appointment are taken', async () => {
@@ -263,7 +363,11 @@ describe('slot.unavailable says why', () => {
   it('private, if the appointment is not publicly bookable', async () => {
     const appointment = await createAppointment(practice, { acceptBookings: false, resourceReference: 'other@test' });
     expect(await crm.post(bookings(), openAppointment(appointment))).toMatchObject(refused('private'));
-    const privately = await createTimeslot(practice, { resourceReference: 'private@test', defaultAcceptBookings: false, defaultCapacity: 2 });
+    const privately = await createTimeslot(practice, {
+      resourceReference: 'private@test',
+      defaultAcceptBookings: false,
+      defaultCapacity: 2,
+    });
     const { participation: booked } = await book(newBooking(privately));
     expect(await crm.post(bookings(), openAppointment(booked.appointmentReference))).toMatchObject(refused('private'));
     expect(startsOf(await listSlots(practice, { resourceRef: 'private@test' }))[0]).toBe('07:30');
@@ -272,7 +376,8 @@ describe('slot.unavailable says why', () => {
   it('closed, if it is hidden, off the raster or outside the timeslot, or cancelled', async () => {
     const hidden = await createTimeslot(practice, { state: 'CREATED', resourceReference: 'hidden@test' });
     const without = await createTimeslot(practice, { defaultCapacity: 0, resourceReference: 'hidden@test' });
-    for (const reference of [hidden, without]) expect(await crm.post(bookings(), newBooking(reference))).toMatchObject(refused('closed'));
+    for (const reference of [hidden, without])
+      expect(await crm.post(bookings(), newBooking(reference))).toMatchObject(refused('closed'));
     for (const start of ['2031-03-03T09:10', '2031-03-03T07:30', '2031-03-03T12:00']) {
       expect(await crm.post(bookings(), newBooking(timeslotReference, { start }))).toMatchObject(refused('closed'));
     }
@@ -283,7 +388,9 @@ describe('slot.unavailable says why', () => {
 
   it('too_soon, in the past and within the minimum notice, which can be disregarded', async () => {
     const past = await createTimeslot(practice, { start: '2020-03-02T08:00', end: '2020-03-02T12:00' });
-    expect(await crm.post(bookings(), newBooking(past, { start: '2020-03-02T08:00' }), { query: { ignoreNotice: true } })).toMatchObject(refused('too_soon'));
+    expect(
+      await crm.post(bookings(), newBooking(past, { start: '2020-03-02T08:00' }), { query: { ignoreNotice: true } }),
+    ).toMatchObject(refused('too_soon'));
     const day = Temporal.Now.plainDateISO('UTC').add({ days: 2 }).toString();
     const soon = await createTimeslot(practice, { start: `${day}T08:00`, end: `${day}T09:00` });
     const period = { from: `${day}T00:00`, to: `${day}T23:59` };
@@ -316,7 +423,10 @@ describe('open appointments', () => {
     expect(slot.seats).toBe(1);
     expect(await listSlots(practice)).toStrictEqual([slot]);
     const joined = await book(newBooking(timeslotReference));
-    expect(joined).toMatchObject({ participation: { appointmentReference: requested.appointmentReference }, slot: { ...slot, seats: 0 } });
+    expect(joined).toMatchObject({
+      participation: { appointmentReference: requested.appointmentReference },
+      slot: { ...slot, seats: 0 },
+    });
     const full = { status: 409, body: { code: 'participation.capacity_exhausted' } };
     expect(await crm.post(participation(requested.reference), { state: 'BOOKED' })).toMatchObject(full);
     await crm.post(participation(joined.participation.reference), { state: 'CANCELED' });
@@ -325,23 +435,43 @@ describe('open appointments', () => {
   });
 
   it('of a series are listed without a timeslot, and booked by their reference', async () => {
-    const { reference: _reference, start: _start, end: _end, ...course } = newAppointment(practice, { acceptBookings: true, capacity: 2 });
+    const {
+      reference: _reference,
+      start: _start,
+      end: _end,
+      ...course
+    } = newAppointment(practice, { acceptBookings: true, capacity: 2 });
     const series = await crm.post<Appointment[]>(`${practice.at}/appointments`, {
       ...course,
       series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:30', raster: 30 },
     });
     const listed = await listSlots(practice);
-    expect(listed).toMatchObject(series.body.map(({ reference }) => ({ timeslotReference: null, appointmentReference: reference, capacity: 2, seats: 2 })));
+    expect(listed).toMatchObject(
+      series.body.map(({ reference }) => ({
+        timeslotReference: null,
+        appointmentReference: reference,
+        capacity: 2,
+        seats: 2,
+      })),
+    );
     expect(await listSlots(practice, { productRef: 'other@test' })).toEqual([]);
     const [{ appointmentReference }] = listed as [Slot];
     for (const seats of [1, 0]) {
-      const booked = await book({ reference: unique('b'), appointmentReference, customerReference: practice.customer, state: 'BOOKED' });
+      const booked = await book({
+        reference: unique('b'),
+        appointmentReference,
+        customerReference: practice.customer,
+        state: 'BOOKED',
+      });
       expect(booked.slot).toStrictEqual({ ...listed[0], seats });
     }
     expect(await listSlots(practice)).toStrictEqual(listed.slice(1));
     // The CRM made it, so it stays when everybody has left.
-    const { body } = await crm.get<{ appointment: Appointment }>(practice.at + path`/appointments/${appointmentReference!}`);
-    for (const { reference } of body.appointment.participations) await crm.post(participation(reference), { state: 'CANCELED' });
+    const { body } = await crm.get<{ appointment: Appointment }>(
+      practice.at + path`/appointments/${appointmentReference!}`,
+    );
+    for (const { reference } of body.appointment.participations)
+      await crm.post(participation(reference), { state: 'CANCELED' });
     expect(await listSlots(practice)).toStrictEqual(listed);
   });
 });
@@ -355,7 +485,11 @@ describe('the list of slots', () => {
     await createAppointment(practice, { acceptBookings: true, start: '2031-03-03T13:00', end: '2031-03-03T14:00' });
     const all = await listSlots(practice);
     expect(all).toHaveLength(8 + 4 + 1);
-    const pages = await readPages<Slot>(crm, `${practice.at}/slots`, { from: '2031-03-03T00:00', to: '2031-03-04T00:00', limit: '5' });
+    const pages = await readPages<Slot>(crm, `${practice.at}/slots`, {
+      from: '2031-03-03T00:00',
+      to: '2031-03-04T00:00',
+      limit: '5',
+    });
     expect(pages.map(({ length }) => length)).toEqual([5, 5, 3]);
     expect(pages.flat()).toStrictEqual(all);
   });
@@ -363,23 +497,42 @@ describe('the list of slots', () => {
   it('has a period of at most 92 days, which begins now if the request does not say', async () => {
     const slots = `${practice.at}/slots`;
     const invalid = { status: 400, body: { code: 'slot.invalid' } };
-    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00Z', to: '2031-04-03T00:00Z' } })).toMatchObject({ status: 200 });
-    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00Z', to: '2031-04-03T00:01Z' } })).toMatchObject(invalid);
-    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00', to: '2031-01-01T00:00' } })).toMatchObject(invalid);
-    const [within, after] = [Temporal.Now.plainDateISO('UTC').add({ days: 12 }), Temporal.Now.plainDateISO('UTC').add({ days: 16 })];
-    for (const day of [within, after]) await createTimeslot(practice, { start: `${day.toString()}T08:00`, end: `${day.toString()}T08:30` });
+    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00Z', to: '2031-04-03T00:00Z' } })).toMatchObject({
+      status: 200,
+    });
+    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00Z', to: '2031-04-03T00:01Z' } })).toMatchObject(
+      invalid,
+    );
+    expect(await crm.get(slots, { query: { from: '2031-01-01T00:00', to: '2031-01-01T00:00' } })).toMatchObject(
+      invalid,
+    );
+    const [within, after] = [
+      Temporal.Now.plainDateISO('UTC').add({ days: 12 }),
+      Temporal.Now.plainDateISO('UTC').add({ days: 16 }),
+    ];
+    for (const day of [within, after])
+      await createTimeslot(practice, { start: `${day.toString()}T08:00`, end: `${day.toString()}T08:30` });
     const { body } = await crm.get<Slot[]>(slots);
     expect(body.map(({ start }) => start.slice(0, 10))).toEqual([within.toString()]);
   });
 
   it('has a period of calendar days in the zone of the provider', async () => {
     const slots = `${practice.at}/slots`;
-    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:00' } })).toMatchObject({ status: 200 });
-    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:01' } })).toMatchObject({ status: 400, body: { code: 'slot.invalid' } });
+    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:00' } })).toMatchObject({
+      status: 200,
+    });
+    expect(await crm.get(slots, { query: { from: '2031-10-01T00:00', to: '2032-01-01T00:01' } })).toMatchObject({
+      status: 400,
+      body: { code: 'slot.invalid' },
+    });
     // In spring, 92 times 24 hours are longer.
-    expect(await crm.get(slots, { query: { from: '2031-03-01T00:00Z', to: '2031-06-01T00:00Z' } })).toMatchObject({ status: 200 });
-    for (const day of ['2031-10-29', '2031-04-03']) await createTimeslot(practice, { start: `${day}T08:00`, end: `${day}T10:00`, raster: 60 });
-    const startsFrom = async (from: string) => (await crm.get<Slot[]>(slots, { query: { from } })).body.map(({ start }) => start);
+    expect(await crm.get(slots, { query: { from: '2031-03-01T00:00Z', to: '2031-06-01T00:00Z' } })).toMatchObject({
+      status: 200,
+    });
+    for (const day of ['2031-10-29', '2031-04-03'])
+      await createTimeslot(practice, { start: `${day}T08:00`, end: `${day}T10:00`, raster: 60 });
+    const startsFrom = async (from: string) =>
+      (await crm.get<Slot[]>(slots, { query: { from } })).body.map(({ start }) => start);
     expect(await startsFrom('2031-10-15T09:00')).toEqual(['2031-10-29T07:00:00Z']);
     expect(await startsFrom('2031-03-20T09:00')).toEqual(['2031-04-03T06:00:00Z']);
   });
@@ -390,12 +543,18 @@ describe('the list of slots', () => {
     const request = newBooking('nothing@test');
     expect(await crm.get(`${practice.at}/slots`, stranger)).toMatchObject({ status: 403 });
     expect(await crm.post(bookings(), request, stranger)).toMatchObject({ status: 403 });
-    for (const answer of [await other.get(`${practice.at}/slots`), await other.post(bookings(), request), await other.get(`${practice.at}/booking-rules`)]) {
+    for (const answer of [
+      await other.get(`${practice.at}/slots`),
+      await other.post(bookings(), request),
+      await other.get(`${practice.at}/booking-rules`),
+    ]) {
       expect(answer).toMatchObject({ status: 404, body: { code: 'provider.not_found' } });
     }
     expect(await crm.post(bookings(), request)).toMatchObject({ status: 404, body: { code: 'timeslot.not_found' } });
     const { reference, customerReference, state } = request;
-    expect(await crm.post(bookings(), { reference, customerReference, state, appointmentReference: 'nothing@test' })).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
+    expect(
+      await crm.post(bookings(), { reference, customerReference, state, appointmentReference: 'nothing@test' }),
+    ).toMatchObject({ status: 404, body: { code: 'appointment.not_found' } });
   });
 });
 
@@ -418,7 +577,10 @@ describe('what is listed can be booked, and nothing else', () => {
     const listedKeys = new Set(listed.map(keyOf));
     const others = places.filter((place) => !listedKeys.has(keyOf(place)));
     for (const other of others) {
-      expect(await crm.post(bookings(), holdOf(other)), JSON.stringify({ plan, other })).toMatchObject({ status: 409, body: { code: 'slot.unavailable' } });
+      expect(await crm.post(bookings(), holdOf(other)), JSON.stringify({ plan, other })).toMatchObject({
+        status: 409,
+        body: { code: 'slot.unavailable' },
+      });
     }
     expect(await listSlots(practice, query)).toStrictEqual(listed);
     tried.booked += listed.length;
@@ -433,7 +595,8 @@ describe('what is listed can be booked, and nothing else', () => {
 
 function calendarPlan() {
   const quarters = (min: number, max: number) => fc.integer({ min, max }).map((number) => number * 15);
-  const often = <T>(value: T, other: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
+  const often = <T>(value: T, other: fc.Arbitrary<T>) =>
+    fc.oneof({ weight: 4, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
   const timeslot = fc.record({
     start: quarters(0, 16),
     minutes: quarters(3, 12),
@@ -464,20 +627,34 @@ const minuteMs = 60_000;
 
 /** Creates the calendar and returns every place in it that might be a slot, and some that cannot. */
 async function createCalendar({ timeslots, appointments, duration }: Plan): Promise<Place[]> {
-  const at = (minutes: number): string => new Date(Date.parse('2031-03-03T08:00Z') + minutes * minuteMs).toISOString().replace('.000Z', 'Z');
+  const at = (minutes: number): string =>
+    new Date(Date.parse('2031-03-03T08:00Z') + minutes * minuteMs).toISOString().replace('.000Z', 'Z');
   const steps = timeslots.map(async ({ start, minutes, ...fields }) => {
     const { raster } = fields;
     const timeslotReference = await createTimeslot(practice, { ...fields, start: at(start), end: at(start + minutes) });
-    const offsets = [-raster, 5, ...Array.from({ length: Math.floor(minutes / raster) + 1 }, (_, step) => step * raster)];
+    const offsets = [
+      -raster,
+      5,
+      ...Array.from({ length: Math.floor(minutes / raster) + 1 }, (_, step) => step * raster),
+    ];
     return offsets.map((offset) => {
       const from = start + offset;
       return { start: at(from), end: at(from + (duration ?? raster)), timeslotReference, appointmentReference: null };
     });
   });
   const made = appointments.map(async ({ start, minutes, participants, ...fields }) => {
-    const participations = Array.from({ length: participants }, () => ({ reference: unique('p'), name: 'Name', email: 'p@customers.example', state: 'BOOKED' }));
+    const participations = Array.from({ length: participants }, () => ({
+      reference: unique('p'),
+      name: 'Name',
+      email: 'p@customers.example',
+      state: 'BOOKED',
+    }));
     const period = { start: at(start), end: at(start + minutes) };
-    return { ...period, timeslotReference: null, appointmentReference: await createAppointment(practice, { ...fields, ...period, participations }) };
+    return {
+      ...period,
+      timeslotReference: null,
+      appointmentReference: await createAppointment(practice, { ...fields, ...period, participations }),
+    };
   });
   return [...(await Promise.all(steps)).flat(), ...(await Promise.all(made))];
 }
@@ -485,7 +662,10 @@ async function createCalendar({ timeslots, appointments, duration }: Plan): Prom
 /** A hold of this place. */
 function holdOf({ start, end, timeslotReference, appointmentReference }: Place) {
   const duration = (Date.parse(end) - Date.parse(start)) / minuteMs;
-  const place = appointmentReference === null ? { timeslotReference, start, duration, productReference: 'new@test' } : { appointmentReference };
+  const place =
+    appointmentReference === null
+      ? { timeslotReference, start, duration, productReference: 'new@test' }
+      : { appointmentReference };
   return { ...place, reference: unique('hold'), state: 'RESERVED' };
 }
 

@@ -47,11 +47,20 @@ beforeAll(async () => {
   await install(join(folder, 'scheduling-client-0.1.0.tgz'));
   await cp(join(folder, 'node_modules/@scheduling/client/examples/afternoon.ts'), join(folder, 'afternoon.ts'));
   await writeFile(join(folder, 'mistakes.ts'), mistakes);
-  for (const [, name, code] of (await readFile(join(source, 'README.md'), 'utf8')).matchAll(/^```ts\n\/\/ (\S+)\n([^]*?)^```$/gm)) {
+  for (const [, name, code] of (await readFile(join(source, 'README.md'), 'utf8')).matchAll(
+    /^```ts\n\/\/ (\S+)\n([^]*?)^```$/gm,
+  )) {
     await writeFile(join(folder, name!), code!);
   }
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-  const compilerOptions = { target: 'esnext', module: 'nodenext', strict: true, noEmit: true, allowImportingTsExtensions: true, types: ['node'] };
+  const compilerOptions = {
+    target: 'esnext',
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    allowImportingTsExtensions: true,
+    types: ['node'],
+  };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -61,7 +70,9 @@ async function install(file: string): Promise<void> {
   const installed = join(folder, 'node_modules/@scheduling/client');
   await mkdir(installed, { recursive: true });
   await run('tar', ['-xzf', file, '-C', installed, '--strip-components=1']);
-  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
+  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
   for (const name of [...Object.keys(dependencies), '@types/node']) {
     await mkdir(dirname(join(folder, 'node_modules', name)), { recursive: true });
     await symlink(join(modules, name), join(folder, 'node_modules', name));
@@ -73,7 +84,9 @@ describe('the package of the client', () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, 'scheduling-client-0.1.0.tgz')]);
     expect(stdout).toContain('package/README.md\n');
     expect(stdout).not.toContain('test');
-    const manifest = JSON.parse(await readFile(join(folder, 'node_modules/@scheduling/client/package.json'), 'utf8')) as object;
+    const manifest = JSON.parse(
+      await readFile(join(folder, 'node_modules/@scheduling/client/package.json'), 'utf8'),
+    ) as object;
     expect(Object.keys(manifest)).not.toContain('private');
     expect(Object.keys(manifest)).not.toContain('devDependencies');
   });
@@ -103,7 +116,10 @@ describe('the package of the client', () => {
       'participation.changed booking@crm',
     ]);
     const [removed] = await waitForFeed(crm, 1, { types: 'customer.deleted' });
-    expect(removed).toMatchObject({ providerReference: expect.stringMatching(/^yoga-\d+@crm$/) as string, data: { reference: null } });
+    expect(removed).toMatchObject({
+      providerReference: expect.stringMatching(/^yoga-\d+@crm$/) as string,
+      data: { reference: null },
+    });
     expect((await crm.get('/webhooks')).body).toEqual([]);
   });
 
@@ -123,7 +139,10 @@ describe('the package of the client', () => {
 /** Runs a program in the folder as this CRM, and returns what it prints. */
 async function runAs({ crmId, key }: TestCrm, program: string): Promise<string> {
   const settings = { SCHEDULING_URL: inject('stack').gateway, CRM: crmId, KEY: key, PORT: String(await freePort()) };
-  const { stdout, stderr } = await run('node', [program], { cwd: folder, env: { PATH: process.env['PATH'], ...settings } });
+  const { stdout, stderr } = await run('node', [program], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...settings },
+  });
   expect(stderr).toBe('');
   return stdout;
 }

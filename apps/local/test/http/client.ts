@@ -51,7 +51,12 @@ export function apiDocument(gateway: string = inject('stack').gateway): Promise<
 
 /** A client of one CRM with one key. Paths are relative to `/crms/:crmId`. */
 export function createClient(stack: Pick<StackInfo, 'gateway'>, crmId: string, key: string | undefined): Client {
-  const send: Client['send'] = async <Body>(method: string, path: string, body?: unknown, options: SendOptions = {}) => {
+  const send: Client['send'] = async <Body>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: SendOptions = {},
+  ) => {
     const url = new URL(`${stack.gateway}/crms/${encodeURIComponent(crmId)}${path}`);
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, String(value));
     const payload = options.rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -78,7 +83,10 @@ export function createClient(stack: Pick<StackInfo, 'gateway'>, crmId: string, k
   };
 }
 
-/** Repeats a request for as long as it is answered with 503, as the interface tells clients to: many at once may be more than a busy machine serves in time. */
+/**
+ * Repeats a request for as long as it is answered with 503, as the interface tells clients to: many at once may be more
+ * than a busy machine serves in time.
+ */
 export async function untilServed<Body>(send: () => Promise<Answer<Body>>): Promise<Answer<Body>> {
   for (;;) {
     const answer = await send();
@@ -89,7 +97,9 @@ export async function untilServed<Body>(send: () => Promise<Answer<Body>>): Prom
 
 /** Builds a path from references: `` path`/user/${reference}` `` encodes the inserted values. */
 export function path(texts: TemplateStringsArray, ...values: string[]): string {
-  return texts.map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index]))).join('');
+  return texts
+    .map((text, index) => text + (values[index] === undefined ? '' : encodeURIComponent(values[index])))
+    .join('');
 }
 
 async function readAnswer<Body>(response: Response, startedAt: number): Promise<Answer<Body>> {
@@ -127,9 +137,13 @@ function checkProblem({ status, headers, body }: Answer<Problem>, described: str
 }
 
 /** The pages of a list, following the `Link` header. */
-export async function readPages<Item>(client: Client, address: string, firstQuery: Record<string, string>): Promise<Item[][]> {
+export async function readPages<Item>(
+  client: Client,
+  address: string,
+  firstQuery: Record<string, string>,
+): Promise<Item[][]> {
   const pages: Item[][] = [];
-  for (let query: Record<string, string> | undefined = firstQuery; query !== undefined; ) {
+  for (let query: Record<string, string> | undefined = firstQuery; query !== undefined;) {
     const answer: Answer<Item[]> = await client.get<Item[]>(address, { query });
     expect(answer.status, answer.text).toBe(200);
     pages.push(answer.body);

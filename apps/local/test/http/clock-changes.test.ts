@@ -1,9 +1,21 @@
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ClockReader, dayMs, hourMs, readPeriod } from './clock-reader.ts';
-import { createAppointment, createParticipation, createPractice, createCrm, createTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createParticipation,
+  createPractice,
+  createCrm,
+  createTimeslot,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 
-/** Zones, and years in which their clocks were changed so many times: of the past, because the rules of coming years may still change. */
+/**
+ * Zones, and years in which their clocks were changed so many times: of the past, because the rules of coming years may
+ * still change.
+ */
 const zones: [zone: string, year: number, changes: number, note: string][] = [
   ['Europe/Berlin', 2024, 2, 'at 02:00 and 03:00'],
   ['Europe/Dublin', 2024, 2, 'at 01:00 and 02:00; the winter has the exception'],
@@ -28,8 +40,17 @@ const otherTimes = [Date.UTC(2024, 2, 31, 1), Date.UTC(2024, 9, 27, 1)];
 const sandboxNow = Date.UTC(2023, 11, 31);
 
 const minuteMs = 60_000;
-/** Start and end of appointments, in minutes from a change: across it, just before, just after, much longer, and far from it. An odd number, so each is written in both languages. */
-const around = [[-15, 15], [-20, -10], [10, 20], [-20, 90], [-720, -690]] as const;
+/**
+ * Start and end of appointments, in minutes from a change: across it, just before, just after, much longer, and far
+ * from it. An odd number, so each is written in both languages.
+ */
+const around = [
+  [-15, 15],
+  [-20, -10],
+  [10, 20],
+  [-20, 90],
+  [-720, -690],
+] as const;
 
 const local = (wallMs: number): string => new Date(wallMs).toISOString().slice(0, 16);
 const instant = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 19)}Z`;
@@ -72,7 +93,13 @@ describe.concurrent.each(zones)('the clock changes of %s in %i', (zone, year, co
     for (const atMs of times) {
       const date = dateBefore(atMs);
       const weekdays = [date, date + dayMs].map((each) => new Date(each).getUTCDay() || 7);
-      await expectSeries({ from: 0.5 * hourMs, to: 3.5 * hourMs, raster: 60, span: { from: date - 14 * dayMs, to: date + 15 * dayMs }, weekdays });
+      await expectSeries({
+        from: 0.5 * hourMs,
+        to: 3.5 * hourMs,
+        raster: 60,
+        span: { from: date - 14 * dayMs, to: date + 15 * dayMs },
+        weekdays,
+      });
     }
   });
 
@@ -81,20 +108,36 @@ describe.concurrent.each(zones)('the clock changes of %s in %i', (zone, year, co
       const date = dateBefore(atMs);
       const [open, close] = [date - 0.5 * dayMs, date + 2.5 * dayMs];
       const resource = unique('room');
-      await createTimeslot(practice, { resourceReference: resource, start: local(open), end: local(close), raster: 30 });
+      await createTimeslot(practice, {
+        resourceReference: resource,
+        start: local(open),
+        end: local(close),
+        raster: 30,
+      });
       const steps = stepsBetween(reader.instantOf(open), reader.instantOf(close), 30);
-      const listed = async (query: Record<string, string>) => (await crm.get<{ start: string }[]>(`${practice.at}/slots`, { query: { ...query, resourceRef: resource } })).body.map(({ start }) => start);
-      const during = (from: number, to: number) => steps.filter(([start]) => start >= reader.instantOf(from) && start < reader.instantOf(to)).map(([start]) => instant(start));
-      for (const day of [date, date + dayMs]) expect(await listed({ from: local(day), to: local(day + dayMs) })).toEqual(during(day, day + dayMs));
+      const listed = async (query: Record<string, string>) =>
+        (
+          await crm.get<{ start: string }[]>(`${practice.at}/slots`, { query: { ...query, resourceRef: resource } })
+        ).body.map(({ start }) => start);
+      const during = (from: number, to: number) =>
+        steps
+          .filter(([start]) => start >= reader.instantOf(from) && start < reader.instantOf(to))
+          .map(([start]) => instant(start));
+      for (const day of [date, date + dayMs])
+        expect(await listed({ from: local(day), to: local(day + dayMs) })).toEqual(during(day, day + dayMs));
       // The same time of day, 14 days later.
       const noon = date - 12.5 * dayMs;
       expect(await listed({ from: local(noon) })).toEqual(during(noon, noon + 14 * dayMs));
-      expect(await listed({ from: local(date - 46 * dayMs), to: local(date + 46 * dayMs) })).toEqual(steps.map(([start]) => instant(start)));
+      expect(await listed({ from: local(date - 46 * dayMs), to: local(date + 46 * dayMs) })).toEqual(
+        steps.map(([start]) => instant(start)),
+      );
     }
   });
 
   it('leave no doubt when the appointment of a mail is', async () => {
-    const periods = times.flatMap((atMs) => around.map((minutes) => minutes.map((each) => atMs + each * minuteMs) as [number, number]));
+    const periods = times.flatMap((atMs) =>
+      around.map((minutes) => minutes.map((each) => atMs + each * minuteMs) as [number, number]),
+    );
     const mails = await Promise.all(
       periods.map(async ([start, end], index) => {
         const { customerReference, email } = await createCustomer(practice, ['en', 'de'][index % 2]!);
@@ -137,7 +180,9 @@ describe.concurrent.each(zones)('the clock changes of %s in %i', (zone, year, co
     const [first, last] = [reader.instantOf(span.from), reader.instantOf(span.to)];
     const expected = dates
       .filter((date) => reader.hasDate(date) && weekdays.includes(new Date(date).getUTCDay() || 7))
-      .flatMap((date) => stepsBetween(reader.instantOf(date + from), reader.instantOf(date + to + (to > from ? 0 : dayMs)), raster))
+      .flatMap((date) =>
+        stepsBetween(reader.instantOf(date + from), reader.instantOf(date + to + (to > from ? 0 : dayMs)), raster),
+      )
       .filter(([start, end]) => start >= first && end <= last);
     expect(body.map(({ start, end }) => [start, end])).toEqual(expected.map((step) => step.map(instant)));
   }
@@ -150,19 +195,30 @@ describe.concurrent.each(zones)('the clock changes of %s in %i', (zone, year, co
 /** Start and end of each step of elapsed time that fits. */
 function stepsBetween(openMs: number, closeMs: number, minutes: number): [number, number][] {
   const count = Math.max(0, Math.floor((closeMs - openMs) / (minutes * minuteMs)));
-  return Array.from({ length: count }, (_, index) => [openMs + index * minutes * minuteMs, openMs + (index + 1) * minutes * minuteMs]);
+  return Array.from({ length: count }, (_, index) => [
+    openMs + index * minutes * minuteMs,
+    openMs + (index + 1) * minutes * minuteMs,
+  ]);
 }
 
-async function createCustomer({ at, provider }: Practice, language: string): Promise<{ customerReference: string; email: string }> {
+async function createCustomer(
+  { at, provider }: Practice,
+  language: string,
+): Promise<{ customerReference: string; email: string }> {
   const customer = { customerReference: `${unique('customer')}@test`, email: `${unique('reader')}@customers.example` };
-  expect(await crm.post(`${at}/customers`, { ...customer, providerReference: provider, userName: 'Ada', language })).toMatchObject({ status: 201 });
+  expect(
+    await crm.post(`${at}/customers`, { ...customer, providerReference: provider, userName: 'Ada', language }),
+  ).toMatchObject({ status: 201 });
   return customer;
 }
 
 function waitForText(email: string): Promise<string> {
-  return waitUntil(async () => (await crm.get<{ text: string }[]>('/sandbox/mails', { query: { to: email } })).body[0]?.text, {
-    what: `a mail to ${email}`,
-    timeoutMs: 60_000,
-    intervalMs: 200,
-  });
+  return waitUntil(
+    async () => (await crm.get<{ text: string }[]>('/sandbox/mails', { query: { to: email } })).body[0]?.text,
+    {
+      what: `a mail to ${email}`,
+      timeoutMs: 60_000,
+      intervalMs: 200,
+    },
+  );
 }

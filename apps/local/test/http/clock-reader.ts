@@ -32,17 +32,23 @@ export class ClockReader {
   /** The instants at which the clock shows this: none, one or two, in order. */
   instantsOf(wallMs: number): number[] {
     const offsets = new Set([this.#offsetMs(wallMs - aroundMs), this.#offsetMs(wallMs + aroundMs)]);
-    return [...offsets].map((offsetMs) => wallMs - offsetMs).filter((atMs) => this.wallAt(atMs) === wallMs).sort((a, b) => a - b);
+    return [...offsets]
+      .map((offsetMs) => wallMs - offsetMs)
+      .filter((atMs) => this.wallAt(atMs) === wallMs)
+      .sort((a, b) => a - b);
   }
 
-  /** By the rules of the interface: the first of two, and with the offset before the change if the clock never shows it. */
+  /**
+   * By the rules of the interface: the first of two, and with the offset before the change if the clock never shows it.
+   */
   instantOf(wallMs: number): number {
     return this.instantsOf(wallMs)[0] ?? wallMs - this.#offsetMs(wallMs - aroundMs);
   }
 
   /** Whether the clock ever shows this date. */
   hasDate(dateMs: number): boolean {
-    for (let wallMs = dateMs; wallMs < dateMs + dayMs; wallMs += hourMs) if (this.instantsOf(wallMs).length > 0) return true;
+    for (let wallMs = dateMs; wallMs < dateMs + dayMs; wallMs += hourMs)
+      if (this.instantsOf(wallMs).length > 0) return true;
     return false;
   }
 
@@ -56,7 +62,11 @@ export class ClockReader {
         if (this.#offsetMs(middle) === this.#offsetMs(before)) before = middle;
         else after = middle;
       }
-      changes.push({ atMs: after, minutesBefore: this.#offsetMs(before) / minuteMs, minutesAfter: this.#offsetMs(after) / minuteMs });
+      changes.push({
+        atMs: after,
+        minutesBefore: this.#offsetMs(before) / minuteMs,
+        minutesAfter: this.#offsetMs(after) / minuteMs,
+      });
     }
     return changes;
   }
@@ -73,11 +83,31 @@ export interface ReadTime {
   offsetMs: number | undefined;
 }
 
-const months = [['jan'], ['feb'], ['mar', 'mär'], ['apr'], ['may', 'mai'], ['jun'], ['jul'], ['aug'], ['sep'], ['oct', 'okt'], ['nov'], ['dec', 'dez']];
+const months = [
+  ['jan'],
+  ['feb'],
+  ['mar', 'mär'],
+  ['apr'],
+  ['may', 'mai'],
+  ['jun'],
+  ['jul'],
+  ['aug'],
+  ['sep'],
+  ['oct', 'okt'],
+  ['nov'],
+  ['dec', 'dez'],
+];
 
-/** Start and end as a person reads them in an English or German mail: "Sunday, October 27, 2024" and "5:30 – 8:00 AM", "02:45 Uhr (UTC+2) – 02:15 Uhr (UTC+1)". */
+/**
+ * Start and end as a person reads them in an English or German mail: "Sunday, October 27, 2024" and "5:30 – 8:00 AM",
+ * "02:45 Uhr (UTC+2) – 02:15 Uhr (UTC+1)".
+ */
 export function readPeriod(lines: string): [ReadTime, ReadTime] {
-  const dates = [...lines.matchAll(/(?<day>\d{1,2})\.? (?<month>\p{L}+) (?<year>\d{4})|(?<month>\p{L}+) (?<day>\d{1,2}), (?<year>\d{4})/gu)].map(({ groups }) => {
+  const dates = [
+    ...lines.matchAll(
+      /(?<day>\d{1,2})\.? (?<month>\p{L}+) (?<year>\d{4})|(?<month>\p{L}+) (?<day>\d{1,2}), (?<year>\d{4})/gu,
+    ),
+  ].map(({ groups }) => {
     const month = months.findIndex((names) => names.includes(groups!['month']!.slice(0, 3).toLowerCase()));
     return Date.UTC(Number(groups!['year']), month, Number(groups!['day']));
   });
@@ -85,7 +115,10 @@ export function readPeriod(lines: string): [ReadTime, ReadTime] {
   if (dates.length === 0 || times.length !== 2) throw new Error(`no period: ${lines}`);
   const halfOfDay = times[1]![3];
   const [start, end] = times.map(([, hours, minutes, half = halfOfDay, offset], index): ReadTime => ({
-    wallMs: (dates[index] ?? dates[0]!) + (half === undefined ? Number(hours) : (Number(hours) % 12) + (half === 'PM' ? 12 : 0)) * hourMs + Number(minutes) * minuteMs,
+    wallMs:
+      (dates[index] ?? dates[0]!) +
+      (half === undefined ? Number(hours) : (Number(hours) % 12) + (half === 'PM' ? 12 : 0)) * hourMs +
+      Number(minutes) * minuteMs,
     offsetMs: offset === undefined ? undefined : readOffset(offset),
   }));
   return [start!, end!];

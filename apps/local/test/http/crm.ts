@@ -16,7 +16,10 @@ export function unique(prefix: string): string {
 }
 
 /** Creates a CRM with a key. It has no rate limit unless the settings set one. */
-export async function createCrm(settings: Partial<CreateCrmRequest> = {}, stack: StackInfo = inject('stack')): Promise<TestCrm> {
+export async function createCrm(
+  settings: Partial<CreateCrmRequest> = {},
+  stack: StackInfo = inject('stack'),
+): Promise<TestCrm> {
   using admin = createAdminClient(stack.admin.identity);
   const crmId = unique('crm');
   await admin.createCrm({ crmId, requestsPerMinute: 0, ...settings });
@@ -38,16 +41,36 @@ export interface Practice {
   customerEmail: string;
 }
 
-export async function createPractice(crm: TestCrm, settings: { timeZone?: string; language?: string; provider?: string } = {}): Promise<Practice> {
+export async function createPractice(
+  crm: TestCrm,
+  settings: { timeZone?: string; language?: string; provider?: string } = {},
+): Promise<Practice> {
   const name = unique('practice');
-  const [owner, account, customer] = ['owner', 'account', 'customer'].map((kind) => `${kind}-${name}@test`) as [string, string, string];
+  const [owner, account, customer] = ['owner', 'account', 'customer'].map((kind) => `${kind}-${name}@test`) as [
+    string,
+    string,
+    string,
+  ];
   const provider = settings.provider ?? `provider-${name}@test`;
   const customerEmail = `${name}@customers.example`;
   const at = path`/provider/${provider}`;
-  await expectCreated(crm.post('/user', { reference: owner, email: `owner-${name}@test.example`, username: `owner-${name}`, lastName: 'Owner' }));
+  await expectCreated(
+    crm.post('/user', {
+      reference: owner,
+      email: `owner-${name}@test.example`,
+      username: `owner-${name}`,
+      lastName: 'Owner',
+    }),
+  );
   await expectCreated(crm.post('/account', { ownerReference: owner, accountReference: account, branch: 'misc' }));
   await expectCreated(
-    crm.post('/provider', { reference: provider, ownerReference: owner, accountReference: account, name: `Practice ${name}`, timeZone: settings.timeZone }),
+    crm.post('/provider', {
+      reference: provider,
+      ownerReference: owner,
+      accountReference: account,
+      name: `Practice ${name}`,
+      timeZone: settings.timeZone,
+    }),
   );
   await expectCreated(
     crm.post(`${at}/customers`, {
@@ -58,7 +81,17 @@ export async function createPractice(crm: TestCrm, settings: { timeZone?: string
       language: settings.language ?? 'en',
     }),
   );
-  return { crm, owner, account, provider, at, resource: `room-${name}@test`, product: `cut-${name}@test`, customer, customerEmail };
+  return {
+    crm,
+    owner,
+    account,
+    provider,
+    at,
+    resource: `room-${name}@test`,
+    product: `cut-${name}@test`,
+    customer,
+    customerEmail,
+  };
 }
 
 /** The fields of a user that does not exist yet. */
@@ -70,11 +103,16 @@ export function newUser(fields: Record<string, unknown> = {}) {
 /** Creates an appointment of one hour on a day far in the future and returns its reference. */
 export async function createAppointment(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('appointment')}@test`;
-  await expectCreated(practice.crm.post(`${practice.at}/appointments`, newAppointment(practice, { reference, ...fields })));
+  await expectCreated(
+    practice.crm.post(`${practice.at}/appointments`, newAppointment(practice, { reference, ...fields })),
+  );
   return reference;
 }
 
-export function newAppointment({ resource, product }: Practice, fields: Record<string, unknown> = {}): Record<string, unknown> {
+export function newAppointment(
+  { resource, product }: Practice,
+  fields: Record<string, unknown> = {},
+): Record<string, unknown> {
   return {
     reference: `${unique('appointment')}@test`,
     start: '2031-03-03T09:00',
@@ -101,18 +139,32 @@ export function newTimeslot({ resource }: Practice, fields: Record<string, unkno
   };
 }
 
-/** Creates a timeslot of four hours with a raster of half an hour on a day far in the future and returns its reference. */
+/**
+ * Creates a timeslot of four hours with a raster of half an hour on a day far in the future and returns its reference.
+ */
 export async function createTimeslot(practice: Practice, fields: Record<string, unknown> = {}): Promise<string> {
   const reference = `${unique('timeslot')}@test`;
-  await expectCreated(practice.crm.post(`${practice.at}/timeslots`, { timeslots: [newTimeslot(practice, { reference, ...fields })] }));
+  await expectCreated(
+    practice.crm.post(`${practice.at}/timeslots`, { timeslots: [newTimeslot(practice, { reference, ...fields })] }),
+  );
   return reference;
 }
 
 /** Books, unless the fields give another state, and returns the reference of the participation. */
-export async function createParticipation(practice: Practice, appointmentReference: string, fields: Record<string, unknown> = {}): Promise<string> {
+export async function createParticipation(
+  practice: Practice,
+  appointmentReference: string,
+  fields: Record<string, unknown> = {},
+): Promise<string> {
   const reference = `${unique('participation')}@test`;
   await expectCreated(
-    practice.crm.post(`${practice.at}/participations`, { reference, appointmentReference, customerReference: practice.customer, state: 'BOOKED', ...fields }),
+    practice.crm.post(`${practice.at}/participations`, {
+      reference,
+      appointmentReference,
+      customerReference: practice.customer,
+      state: 'BOOKED',
+      ...fields,
+    }),
   );
   return reference;
 }

@@ -7,7 +7,12 @@ import type { StackInfo } from '../../src/stack-file.ts';
 const pools = new Map<string, Pool>();
 
 /** Runs one query in a service's database. For tests of what no response shows. */
-export async function query<Row extends object>(service: DatabaseService, text: string, values: unknown[] = [], stack: Pick<StackInfo, 'databases'> = inject('stack')): Promise<Row[]> {
+export async function query<Row extends object>(
+  service: DatabaseService,
+  text: string,
+  values: unknown[] = [],
+  stack: Pick<StackInfo, 'databases'> = inject('stack'),
+): Promise<Row[]> {
   const url = stack.databases[service];
   const pool = pools.get(url) ?? createPool(url);
   pools.set(url, pool);

@@ -1,7 +1,8 @@
 import { afterAll } from 'vitest';
 import { stopStackForFaults } from './faults/stack.ts';
 
-// Run one after the other on one stack: these tests stop its processes, or measure them. The doctor runs first, because it must find no faults.
+// Run one after the other on one stack: these tests stop its processes, or measure them. The doctor runs first, because
+// it must find no faults.
 await import('./faults/doctor.ts');
 await import('./faults/long-list.ts');
 await import('./faults/shared-appointments.ts');

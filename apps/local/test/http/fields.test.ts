@@ -1,6 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, path, type Problem } from './client.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  newAppointment,
+  newTimeslot,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 
 /** Which values a kind of field accepts and rejects, given its maximum length. */
 interface Kind {
@@ -44,8 +54,16 @@ const email = (length: number): string => {
 
 const line: Kind = {
   maxLength: 255,
-  accepts: (maxLength) => [filled(maxLength), "O'Neill <b>&amp; \"co\""],
-  refuses: (maxLength) => [...noText, filled(maxLength + 1), 'x'.repeat(maxLength + 1), ...controlCharacters, 'a\nb', 'a\tb', 'a\uD800b'],
+  accepts: (maxLength) => [filled(maxLength), 'O\'Neill <b>&amp; "co"'],
+  refuses: (maxLength) => [
+    ...noText,
+    filled(maxLength + 1),
+    'x'.repeat(maxLength + 1),
+    ...controlCharacters,
+    'a\nb',
+    'a\tb',
+    'a\uD800b',
+  ],
 };
 const reference: Kind = { ...line, accepts: (maxLength) => [filled(maxLength, '@test'), `${unique('ü/?#% ')}@test`] };
 /** In the path of other requests it says what they are about. */
@@ -57,17 +75,54 @@ const ownReference: Kind = {
 const text: Kind = {
   maxLength: 1_024,
   accepts: (maxLength) => [filled(maxLength), 'a\n\tb\r\nc'],
-  refuses: (maxLength) => [...noText, filled(maxLength + 1), 'x'.repeat(maxLength + 1), ...controlCharacters, 'a\uD800b'],
+  refuses: (maxLength) => [
+    ...noText,
+    filled(maxLength + 1),
+    'x'.repeat(maxLength + 1),
+    ...controlCharacters,
+    'a\uD800b',
+  ],
 };
 const emailAddress: Kind = {
   maxLength: 254,
   accepts: (maxLength) => [email(maxLength), `${unique('jürgen')}+tag@exämple.test`, `${unique("o'neill")}@x`],
-  refuses: (maxLength) => [...noText, email(maxLength + 1), 'nobody', '@test.example', 'a@', 'a b@test.example', 'a@b@c', 'a@b..c', 'a@-b', 'a\nb@test.example', 'a\uD800@test.example', ...controlCharacters.map((each) => `${each}@test.example`)],
+  refuses: (maxLength) => [
+    ...noText,
+    email(maxLength + 1),
+    'nobody',
+    '@test.example',
+    'a@',
+    'a b@test.example',
+    'a@b@c',
+    'a@b..c',
+    'a@-b',
+    'a\nb@test.example',
+    'a\uD800@test.example',
+    ...controlCharacters.map((each) => `${each}@test.example`),
+  ],
 };
 const dateTime: Kind = {
   maxLength: 0,
   accepts: () => [],
-  refuses: () => [...noText, 'tomorrow', '2031-03-03', '2031-02-29T09:00', '2031-13-01T09:00', '2031-03-03T24:00', '2031-03-03T09:60', '2031-03-03 09:00', '2031-03-03T09:00+25:00', '1899-12-31T23:59', '9999-01-01T00:00', '2031-03-03T09:00\n', '2031-03-03T09:00:61', '2031-03-03T09:00.5', '2031-03-03T09:00+1', '0000-01-01T10:00', '+12030-01-01T10:00'],
+  refuses: () => [
+    ...noText,
+    'tomorrow',
+    '2031-03-03',
+    '2031-02-29T09:00',
+    '2031-13-01T09:00',
+    '2031-03-03T24:00',
+    '2031-03-03T09:60',
+    '2031-03-03 09:00',
+    '2031-03-03T09:00+25:00',
+    '1899-12-31T23:59',
+    '9999-01-01T00:00',
+    '2031-03-03T09:00\n',
+    '2031-03-03T09:00:61',
+    '2031-03-03T09:00.5',
+    '2031-03-03T09:00+1',
+    '0000-01-01T10:00',
+    '+12030-01-01T10:00',
+  ],
 };
 const integerOf = (minimum: number, maximum: number): Kind => ({
   maxLength: 0,
@@ -77,7 +132,11 @@ const integerOf = (minimum: number, maximum: number): Kind => ({
 const raster = integerOf(1, 525_600);
 const capacity = integerOf(0, 1_000_000);
 const flag: Kind = { maxLength: 0, accepts: () => [true, false], refuses: () => ['true', '', 1, 0, [], {}] };
-const oneOf = (...values: string[]): Kind => ({ maxLength: 0, accepts: () => values, refuses: () => [...noText, values[0]!.toLowerCase(), ` ${values[0]}`, 'OTHER'] });
+const oneOf = (...values: string[]): Kind => ({
+  maxLength: 0,
+  accepts: () => values,
+  refuses: () => [...noText, values[0]!.toLowerCase(), ` ${values[0]}`, 'OTHER'],
+});
 const participationState = oneOf('RESERVED', 'REQUESTED', 'BOOKED', 'CANCELED', 'DELETED');
 const object: Kind = { maxLength: 0, accepts: () => [], refuses: () => ['text', 5, true, []] };
 const list: Kind = { maxLength: 0, accepts: () => [], refuses: () => ['text', 5, true, {}] };
@@ -114,13 +173,29 @@ beforeAll(async () => {
 });
 
 function newPerson(): Record<string, unknown> {
-  return { email: `${unique('e')}@test.example`, username: unique('u'), lastName: 'Last', firstName: 'First', phone: '1', mobile: '2' };
+  return {
+    email: `${unique('e')}@test.example`,
+    username: unique('u'),
+    lastName: 'Last',
+    firstName: 'First',
+    phone: '1',
+    mobile: '2',
+  };
 }
 
 const forbiddenInUsernames = ['/', '?', ':', '&', '#', '\\'];
 const personFields: Field[] = [
   { pointer: '/email', kind: emailAddress, required: true },
-  { pointer: '/username', kind: { ...line, accepts: (maxLength) => [filled(maxLength), `${unique('ünal')} 1.2-3_4@x`] }, required: true, refuses: [...forbiddenInUsernames.flatMap((character) => [`a${character}b`, character]), '\u200B', '\u00A0\u2060\u00AD'] },
+  {
+    pointer: '/username',
+    kind: { ...line, accepts: (maxLength) => [filled(maxLength), `${unique('ünal')} 1.2-3_4@x`] },
+    required: true,
+    refuses: [
+      ...forbiddenInUsernames.flatMap((character) => [`a${character}b`, character]),
+      '\u200B',
+      '\u00A0\u2060\u00AD',
+    ],
+  },
   { pointer: '/lastName', kind: line, required: true },
   { pointer: '/firstName', kind: line },
   { pointer: '/phone', kind: line },
@@ -128,15 +203,23 @@ const personFields: Field[] = [
 ];
 
 /** On an update, a field that is required for the creation may be absent, but not cleared. */
-const keptOnUpdate = ({ required, ...field }: Field): Field => (required ? { ...field, nullable: false, refuses: [...(field.refuses ?? []), '', ' '] } : field);
+const keptOnUpdate = ({ required, ...field }: Field): Field =>
+  required ? { ...field, nullable: false, refuses: [...(field.refuses ?? []), '', ' '] } : field;
 
-const addressFields = (pointer: string, names: string[]): Field[] => names.map((name) => ({ pointer: `${pointer}/${name}`, kind: line }));
+const addressFields = (pointer: string, names: string[]): Field[] =>
+  names.map((name) => ({ pointer: `${pointer}/${name}`, kind: line }));
 
-const branch: Kind = { ...line, accepts: () => ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'] };
+const branch: Kind = {
+  ...line,
+  accepts: () => ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'],
+};
 
 const invoiceFields: Field[] = [
   { pointer: '/invoiceAddress', kind: object },
-  ...addressFields('/invoiceAddress', ['city', 'countryCode', 'street', 'number', 'zip']).map((field) => ({ ...field, required: true })),
+  ...addressFields('/invoiceAddress', ['city', 'countryCode', 'street', 'number', 'zip']).map((field) => ({
+    ...field,
+    required: true,
+  })),
   { pointer: '/invoiceContactName', kind: line },
   { pointer: '/invoiceCompanyName', kind: line },
   { pointer: '/invoiceTaxId', kind: line },
@@ -169,7 +252,11 @@ const optionalCustomerFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/email`, kind: emailAddress },
   { pointer: `${pointer}/mobile`, kind: line },
   { pointer: `${pointer}/note`, kind: text, maxLength: 1_023 },
-  { pointer: `${pointer}/language`, kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] }, refuses: ['not a tag', '1', 'x'] },
+  {
+    pointer: `${pointer}/language`,
+    kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] },
+    refuses: ['not a tag', '1', 'x'],
+  },
 ];
 
 /** Those of an appointment that can be changed later. */
@@ -179,7 +266,14 @@ const changeableFields: Field[] = [
   { pointer: '/description', kind: text },
   { pointer: '/contactReference', kind: reference },
   { pointer: '/notes', kind: text },
-  { pointer: '/address', kind: { ...text, refuses: (maxLength) => text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)) } },
+  {
+    pointer: '/address',
+    kind: {
+      ...text,
+      refuses: (maxLength) =>
+        text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)),
+    },
+  },
   ...addressFields('/address', ['city', 'zip', 'country', 'street', 'number']),
 ];
 const changeable = (): Record<string, unknown> => ({
@@ -203,7 +297,15 @@ const operations: Record<string, Operation> = {
   'create user (2.1)': {
     body: () => ({ reference: `${unique('r')}@test`, ...newPerson() }),
     send: (body) => crm.post('/user', body),
-    fields: [{ pointer: '/reference', kind: { ...reference, accepts: (maxLength) => [filled(maxLength, '@test')] }, required: true, refuses: ['r', '@', 'r@', '@test', 'a@b@c', ' @test'] }, ...personFields],
+    fields: [
+      {
+        pointer: '/reference',
+        kind: { ...reference, accepts: (maxLength) => [filled(maxLength, '@test')] },
+        required: true,
+        refuses: ['r', '@', 'r@', '@test', 'a@b@c', ' @test'],
+      },
+      ...personFields,
+    ],
   },
   'invite staff (4.7)': {
     body: newPerson,
@@ -214,7 +316,9 @@ const operations: Record<string, Operation> = {
     body: () => ({ lastName: 'Last', firstName: 'First', phone: '1', mobile: '2' }),
     send: (body) => crm.put(path`/user/${member}`, body),
     // A new address is accepted once a minute; the others do not change it.
-    fields: personFields.map((field) => keptOnUpdate(field.pointer === '/email' ? { ...field, kind: { ...emailAddress, accepts: () => [] } } : field)),
+    fields: personFields.map((field) =>
+      keptOnUpdate(field.pointer === '/email' ? { ...field, kind: { ...emailAddress, accepts: () => [] } } : field),
+    ),
   },
   'create account (2.2)': {
     body: () => ({
@@ -230,7 +334,11 @@ const operations: Record<string, Operation> = {
     send: (body) => crm.post('/account', body),
     fields: [
       { pointer: '/ownerReference', kind: { ...line, accepts: () => [] }, required: true },
-      { pointer: '/accountReference', kind: { ...reference, accepts: (maxLength) => [filled(maxLength, '@test')] }, required: true },
+      {
+        pointer: '/accountReference',
+        kind: { ...reference, accepts: (maxLength) => [filled(maxLength, '@test')] },
+        required: true,
+      },
       { pointer: '/branch', kind: branch, required: true },
       ...invoiceFields,
     ],
@@ -268,7 +376,12 @@ const operations: Record<string, Operation> = {
     fields: providerFields.map(keptOnUpdate),
   },
   'create timeslots (2.4)': {
-    body: () => ({ timeslots: [newTimeslot(practice), newTimeslot(practice, { address: { city: 'c', zip: 'z', country: 'DE', street: 's', number: '1' } })] }),
+    body: () => ({
+      timeslots: [
+        newTimeslot(practice),
+        newTimeslot(practice, { address: { city: 'c', zip: 'z', country: 'DE', street: 's', number: '1' } }),
+      ],
+    }),
     send: (body) => crm.post(`${practice.at}/timeslots`, body),
     fields: [
       { pointer: '/timeslots', kind: list, required: true, refuses: [[], Array.from({ length: 501 }, () => ({}))] },
@@ -279,7 +392,14 @@ const operations: Record<string, Operation> = {
       { pointer: '/timeslots/1/raster', kind: raster, required: true, accepts: [1, 240] },
       { pointer: '/timeslots/1/defaultCapacity', kind: capacity, required: true, accepts: [0, 1_000_000] },
       { pointer: '/timeslots/1/defaultAcceptBookings', kind: flag, required: true },
-      { pointer: '/timeslots/1/address', kind: { ...text, refuses: (maxLength) => text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)) } },
+      {
+        pointer: '/timeslots/1/address',
+        kind: {
+          ...text,
+          refuses: (maxLength) =>
+            text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)),
+        },
+      },
       ...addressFields('/timeslots/1/address', ['city', 'zip', 'country', 'street', 'number']),
       { pointer: '/timeslots/1/state', kind: oneOf('CREATED', 'BOOKABLE'), required: true },
     ],
@@ -300,7 +420,16 @@ const operations: Record<string, Operation> = {
     body: () =>
       newAppointment(practice, {
         ...details(),
-        participations: [{ reference: `${unique('p')}@test`, name: 'n', email: 'p@test.example', mobile: '1', note: 'n', state: 'BOOKED' }],
+        participations: [
+          {
+            reference: `${unique('p')}@test`,
+            name: 'n',
+            email: 'p@test.example',
+            mobile: '1',
+            note: 'n',
+            state: 'BOOKED',
+          },
+        ],
       }),
     send: (body) => crm.post(`${practice.at}/appointments`, body),
     fields: [
@@ -344,12 +473,22 @@ const operations: Record<string, Operation> = {
       { pointer: '/series_data/raster', kind: raster, required: true },
       // The span has more than one day.
       { pointer: '/series_data/weekdays', kind: list, required: true, codeWhenMissing: 'appointment.invalid' },
-      { pointer: '/series_data/weekdays/0', kind: { ...oneOf('1', '2', '3'), refuses: () => [...noText, ' 1', '0', '8', 'Monday', ''] }, nullable: false },
+      {
+        pointer: '/series_data/weekdays/0',
+        kind: { ...oneOf('1', '2', '3'), refuses: () => [...noText, ' 1', '0', '8', 'Monday', ''] },
+        nullable: false,
+      },
       ...detailFields,
     ],
   },
   'create participation (4.3)': {
-    body: () => ({ reference: `${unique('p')}@test`, appointmentReference: appointment, customerReference: practice.customer, state: 'BOOKED', message: 'm' }),
+    body: () => ({
+      reference: `${unique('p')}@test`,
+      appointmentReference: appointment,
+      customerReference: practice.customer,
+      state: 'BOOKED',
+      message: 'm',
+    }),
     send: (body) => crm.post(`${practice.at}/participations`, body, { query: { sendMails: false } }),
     fields: [
       { pointer: '/reference', kind: ownReference, required: true },
@@ -369,7 +508,14 @@ const operations: Record<string, Operation> = {
       productName: 'n',
       price: { value: 1, currency: 'EUR' },
       contactReference: member,
-      customer: { customerReference: `${unique('c')}@test`, userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' },
+      customer: {
+        customerReference: `${unique('c')}@test`,
+        userName: 'n',
+        email: 'c@test.example',
+        mobile: '1',
+        note: 'n',
+        language: 'de',
+      },
       state: 'RESERVED',
       message: 'm',
     }),
@@ -397,7 +543,11 @@ const operations: Record<string, Operation> = {
     fields: [
       { pointer: '/reference', kind: ownReference, required: true },
       { pointer: '/customerReference', kind: { ...line, accepts: () => [practice.customer] } },
-      { pointer: '/state', kind: { ...oneOf('RESERVED', 'REQUESTED', 'BOOKED'), accepts: () => ['RESERVED'] }, required: true },
+      {
+        pointer: '/state',
+        kind: { ...oneOf('RESERVED', 'REQUESTED', 'BOOKED'), accepts: () => ['RESERVED'] },
+        required: true,
+      },
       { pointer: '/message', kind: text },
     ],
   },
@@ -410,7 +560,8 @@ const operations: Record<string, Operation> = {
       price: { value: 1, currency: 'EUR' },
       message: 'm',
     }),
-    send: (body) => crm.post(`${practice.at}/bookings/${encodeURIComponent(booking)}`, body, { query: { sendMails: false } }),
+    send: (body) =>
+      crm.post(`${practice.at}/bookings/${encodeURIComponent(booking)}`, body, { query: { sendMails: false } }),
     fields: [
       { pointer: '/timeslotReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: [''] },
       { pointer: '/start', kind: dateTime, nullable: false },
@@ -426,7 +577,13 @@ const operations: Record<string, Operation> = {
   'set booking rules (10.4)': {
     body: () => ({
       offers: [
-        { productReference: 'p@test', name: 'n', duration: 30, price: { value: 1, currency: 'EUR' }, resources: [{ resourceReference: 'r@test', name: 'n' }] },
+        {
+          productReference: 'p@test',
+          name: 'n',
+          duration: 30,
+          price: { value: 1, currency: 'EUR' },
+          resources: [{ resourceReference: 'r@test', name: 'n' }],
+        },
       ],
       reminders: [60],
     }),
@@ -437,11 +594,23 @@ const operations: Record<string, Operation> = {
       { pointer: '/changeNotice', kind: integerOf(0, 525_600), accepts: [0, 525_600], nullable: false },
       { pointer: '/confirmation', kind: oneOf('BOOKED', 'REQUESTED'), nullable: false },
       { pointer: '/page', kind: flag, nullable: false },
-      { pointer: '/reminders', kind: list, accepts: [[], [1, 2, 3, 4, 525_600]], refuses: [[1, 2, 3, 4, 5, 6]], nullable: false },
+      {
+        pointer: '/reminders',
+        kind: list,
+        accepts: [[], [1, 2, 3, 4, 525_600]],
+        refuses: [[1, 2, 3, 4, 5, 6]],
+        nullable: false,
+      },
       { pointer: '/reminders/0', kind: integerOf(1, 525_600), nullable: false },
       { pointer: '/notifyProvider', kind: flag, nullable: false },
       { pointer: '/maxPerPerson', kind: integerOf(1, 1_000), accepts: [1, 1_000], nullable: false },
-      { pointer: '/offers', kind: list, accepts: [[]], refuses: [Array.from({ length: 51 }, () => ({}))], nullable: false },
+      {
+        pointer: '/offers',
+        kind: list,
+        accepts: [[]],
+        refuses: [Array.from({ length: 51 }, () => ({}))],
+        nullable: false,
+      },
       { pointer: '/offers/0/productReference', kind: reference, required: true },
       { pointer: '/offers/0/name', kind: line, required: true },
       { pointer: '/offers/0/duration', kind: raster, required: true, accepts: [1, 525_600] },
@@ -460,7 +629,15 @@ const operations: Record<string, Operation> = {
     ],
   },
   'create customer (2.7)': {
-    body: () => ({ customerReference: `${unique('c')}@test`, providerReference: practice.provider, userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' }),
+    body: () => ({
+      customerReference: `${unique('c')}@test`,
+      providerReference: practice.provider,
+      userName: 'n',
+      email: 'c@test.example',
+      mobile: '1',
+      note: 'n',
+      language: 'de',
+    }),
     send: (body) => crm.post(`${practice.at}/customers`, body),
     fields: [
       { pointer: '/customerReference', kind: ownReference, required: true },
@@ -473,7 +650,12 @@ const operations: Record<string, Operation> = {
     body: () => ({ userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' }),
     send: (body) => crm.put(`${practice.at}/customers/${encodeURIComponent(practice.customer)}`, body),
     fields: [
-      { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, nullable: false, refuses: ['', ' ', '.', '..'] },
+      {
+        pointer: '/customerReference',
+        kind: { ...line, accepts: () => [] },
+        nullable: false,
+        refuses: ['', ' ', '.', '..'],
+      },
       { pointer: '/userName', kind: line, nullable: false, refuses: ['', ' '] },
       ...optionalCustomerFields(''),
     ],
@@ -485,22 +667,42 @@ const operations: Record<string, Operation> = {
   },
 };
 
-const rows = Object.entries(operations).flatMap(([name, operation]) => operation.fields.map((field) => [name, field.pointer, operation, field] as const));
+const rows = Object.entries(operations).flatMap(([name, operation]) =>
+  operation.fields.map((field) => [name, field.pointer, operation, field] as const),
+);
 
 describe('each field', () => {
-  it.each(rows)('%s: %s', async (_name, pointer, operation, { kind, required = false, nullable = !required, ...field }) => {
-    const maxLength = field.maxLength ?? kind.maxLength;
-    const isText = maxLength > 0;
-    const missing = isText ? [null, '', ...(required ? ['   '] : [])] : [null];
-    for (const value of [...kind.refuses(maxLength), ...(field.refuses ?? []), ...(required && !isText ? ['', '   '] : []), ...(required || nullable ? [] : [null])]) {
-      await expectRefused(operation, withValue(operation.body(), pointer, value), pointer, value);
-    }
-    for (const value of required ? [undefined, ...missing] : []) {
-      await expectRefused(operation, withValue(operation.body(), pointer, value), pointer, value, field.codeWhenMissing);
-    }
-    const accepted = [...kind.accepts(maxLength), ...(field.accepts ?? []), ...(required || !nullable ? [] : [undefined, ...missing])];
-    for (const value of accepted) await expectAccepted(operation, withValue(operation.body(), pointer, value), value);
-  });
+  it.each(rows)(
+    '%s: %s',
+    async (_name, pointer, operation, { kind, required = false, nullable = !required, ...field }) => {
+      const maxLength = field.maxLength ?? kind.maxLength;
+      const isText = maxLength > 0;
+      const missing = isText ? [null, '', ...(required ? ['   '] : [])] : [null];
+      for (const value of [
+        ...kind.refuses(maxLength),
+        ...(field.refuses ?? []),
+        ...(required && !isText ? ['', '   '] : []),
+        ...(required || nullable ? [] : [null]),
+      ]) {
+        await expectRefused(operation, withValue(operation.body(), pointer, value), pointer, value);
+      }
+      for (const value of required ? [undefined, ...missing] : []) {
+        await expectRefused(
+          operation,
+          withValue(operation.body(), pointer, value),
+          pointer,
+          value,
+          field.codeWhenMissing,
+        );
+      }
+      const accepted = [
+        ...kind.accepts(maxLength),
+        ...(field.accepts ?? []),
+        ...(required || !nullable ? [] : [undefined, ...missing]),
+      ];
+      for (const value of accepted) await expectAccepted(operation, withValue(operation.body(), pointer, value), value);
+    },
+  );
 });
 
 describe('date-times', () => {
@@ -509,7 +711,10 @@ describe('date-times', () => {
   it.each(withTimes)('may have the forms of JavaScript and Python: %s', async (_, operation) => {
     for (const end of [':00.000', ':00.999999']) {
       const times = operation.fields.filter(({ kind }) => kind === dateTime);
-      const body = times.reduce((rest, { pointer }) => withValue(rest, pointer, `${String(valueAt(rest, pointer))}${end}`), operation.body());
+      const body = times.reduce(
+        (rest, { pointer }) => withValue(rest, pointer, `${String(valueAt(rest, pointer))}${end}`),
+        operation.body(),
+      );
       await expectAccepted(operation, body, end);
     }
   });
@@ -525,7 +730,10 @@ describe('date-times', () => {
         ['2031-03-03T13:00:00+1400', '2031-03-04T13:00:00+1400'],
         ['2031-03-02T18:30:00.000-0430', '2031-03-03T18:30:00.000-0430'],
       ] as const) {
-        expect(await crm.get(practice.at + list, { query: { from, to } })).toMatchObject({ status: 200, text: local.text });
+        expect(await crm.get(practice.at + list, { query: { from, to } })).toMatchObject({
+          status: 200,
+          text: local.text,
+        });
       }
     }
   });
@@ -540,20 +748,38 @@ describe('date-times', () => {
 });
 
 describe('several invalid fields', () => {
-  it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))('are all reported: %s', async (_, operation) => {
-    const required = operation.fields.filter((field) => field.required && field.codeWhenMissing === undefined).map(({ pointer }) => pointer);
-    const leaves = required.filter((pointer) => !required.some((other) => other.startsWith(`${pointer}/`)));
-    // Removed from the end, so that the other indexes stay the same.
-    const body = leaves.toReversed().reduce((rest, pointer) => withValue(rest, pointer, null), operation.body());
-    const answer = await operation.send(body);
-    expect(answer).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
-    expect(new Set(pointersOf(answer))).toEqual(new Set(leaves));
-  });
+  it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))(
+    'are all reported: %s',
+    async (_, operation) => {
+      const required = operation.fields
+        .filter((field) => field.required && field.codeWhenMissing === undefined)
+        .map(({ pointer }) => pointer);
+      const leaves = required.filter((pointer) => !required.some((other) => other.startsWith(`${pointer}/`)));
+      // Removed from the end, so that the other indexes stay the same.
+      const body = leaves.toReversed().reduce((rest, pointer) => withValue(rest, pointer, null), operation.body());
+      const answer = await operation.send(body);
+      expect(answer).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
+      expect(new Set(pointersOf(answer))).toEqual(new Set(leaves));
+    },
+  );
 
   it('are reported together with those of elements and of nested objects', async () => {
-    const refused = await crm.post<Problem>('/account', { ownerReference: '', branch: 'misc', invoiceAddress: { city: 5, street: 's' }, email: 'nobody' });
+    const refused = await crm.post<Problem>('/account', {
+      ownerReference: '',
+      branch: 'misc',
+      invoiceAddress: { city: 5, street: 's' },
+      email: 'nobody',
+    });
     expect(new Set(pointersOf(refused))).toEqual(
-      new Set(['/accountReference', '/email', '/invoiceAddress/city', '/invoiceAddress/countryCode', '/invoiceAddress/number', '/invoiceAddress/zip', '/ownerReference']),
+      new Set([
+        '/accountReference',
+        '/email',
+        '/invoiceAddress/city',
+        '/invoiceAddress/countryCode',
+        '/invoiceAddress/number',
+        '/invoiceAddress/zip',
+        '/ownerReference',
+      ]),
     );
   });
 });
@@ -565,9 +791,18 @@ describe('lists', () => {
     const created = await crm.post<unknown[]>(`${own.at}/timeslots`, { timeslots });
     expect(created.status).toBe(201);
     expect(created.body).toHaveLength(500);
-    const participations = Array.from({ length: 500 }, (_, index) => ({ reference: `${unique('p')}@test`, name: `n${index}`, email: 'p@test.example', state: 'BOOKED' }));
-    expect(await crm.post(`${own.at}/appointments`, newAppointment(own, { participations }))).toMatchObject({ status: 201 });
-    const tooMany = newAppointment(own, { participations: [...participations, { ...participations[0], reference: 'more@test' }] });
+    const participations = Array.from({ length: 500 }, (_, index) => ({
+      reference: `${unique('p')}@test`,
+      name: `n${index}`,
+      email: 'p@test.example',
+      state: 'BOOKED',
+    }));
+    expect(await crm.post(`${own.at}/appointments`, newAppointment(own, { participations }))).toMatchObject({
+      status: 201,
+    });
+    const tooMany = newAppointment(own, {
+      participations: [...participations, { ...participations[0], reference: 'more@test' }],
+    });
     expect(pointersOf(await crm.post(`${own.at}/appointments`, tooMany))).toEqual(['/participations']);
   });
 });
@@ -594,7 +829,9 @@ describe('bodies', () => {
     ['DELETE', '/provider/p@test/appointments'],
   ])('that are not declared as JSON are rejected by %s %s', async (method, address) => {
     for (const contentType of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml']) {
-      expect(await crm.send(method, address, undefined, { rawBody: '{}', headers: { 'content-type': contentType } })).toMatchObject({
+      expect(
+        await crm.send(method, address, undefined, { rawBody: '{}', headers: { 'content-type': contentType } }),
+      ).toMatchObject({
         status: 415,
         body: { code: 'request.unsupported_media_type' },
       });
@@ -602,7 +839,12 @@ describe('bodies', () => {
   });
 
   it('may contain unknown properties', async () => {
-    expect(await operations['create customer (2.7)']!.send({ ...operations['create customer (2.7)']!.body(), colour: 'blue' })).toMatchObject({ status: 201 });
+    expect(
+      await operations['create customer (2.7)']!.send({
+        ...operations['create customer (2.7)']!.body(),
+        colour: 'blue',
+      }),
+    ).toMatchObject({ status: 201 });
   });
 });
 
@@ -615,7 +857,9 @@ describe('query parameters', () => {
 
   it('are all checked, and reported as parameters', async () => {
     const appointments = `${practice.at}/appointments`;
-    expect(await faults(appointments, { includeArchived: 'maybe', from: 'today', to: '2031-02-30T00:00', limit: '0' })).toEqual(['from', 'includeArchived', 'limit', 'to']);
+    expect(
+      await faults(appointments, { includeArchived: 'maybe', from: 'today', to: '2031-02-30T00:00', limit: '0' }),
+    ).toEqual(['from', 'includeArchived', 'limit', 'to']);
     expect(await faults(appointments, { limit: '1001' })).toEqual(['limit']);
     expect(await faults(appointments, { limit: '1.5' })).toEqual(['limit']);
     expect(await faults(appointments, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
@@ -624,16 +868,30 @@ describe('query parameters', () => {
     expect(await faults(customers, { email: 'nobody', q: 'x', limit: '0' })).toEqual(['email', 'limit', 'q']);
     expect(await faults(customers, { email: '', q: '' })).toEqual(['email', 'q']);
     expect(await faults(customers, { limit: '10', cursor: 'made-up' })).toEqual(['cursor']);
-    expect(await faults(`${practice.at}/participations`, { state: 'GONE', from: 'x', to: 'x', changedSince: 'x', limit: '0' })).toEqual(['changedSince', 'from', 'limit', 'state', 'to']);
-    expect(await faults(`${practice.at}/slots`, { from: 'x', to: 'x', duration: '0', ignoreNotice: '2', limit: '0' })).toEqual(['duration', 'from', 'ignoreNotice', 'limit', 'to']);
-    expect(await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' })).toEqual(['from', 'limit', 'to']);
+    expect(
+      await faults(`${practice.at}/participations`, {
+        state: 'GONE',
+        from: 'x',
+        to: 'x',
+        changedSince: 'x',
+        limit: '0',
+      }),
+    ).toEqual(['changedSince', 'from', 'limit', 'state', 'to']);
+    expect(
+      await faults(`${practice.at}/slots`, { from: 'x', to: 'x', duration: '0', ignoreNotice: '2', limit: '0' }),
+    ).toEqual(['duration', 'from', 'ignoreNotice', 'limit', 'to']);
+    expect(
+      await faults(practice.at + path`/resource/${practice.resource}/timeslots`, { from: 'x', limit: 'x' }),
+    ).toEqual(['from', 'limit', 'to']);
   });
 
   it('that are flags must be true or false', async () => {
     for (const parameter of ['ignoreCapacity', 'onDuplicateRaise', 'sendMails']) {
       const body = operations['create participation (4.3)']!.body();
       for (const value of ['yes', '2', 'TRUE', '']) {
-        const answer = await crm.post<Problem>(`${practice.at}/participations`, body, { query: { [parameter]: value } });
+        const answer = await crm.post<Problem>(`${practice.at}/participations`, body, {
+          query: { [parameter]: value },
+        });
         expect(answer).toMatchObject({ status: 400, body: { errors: [{ parameter }] } });
       }
     }
@@ -645,12 +903,21 @@ describe('query parameters', () => {
       [path`/user/${'a\u0007b'}`, 'reference'],
       [path`/provider/${'x'.repeat(256)}/staff`, 'providerRef'],
     ] as const) {
-      expect(await crm.get(address)).toMatchObject({ status: 400, body: { code: 'request.invalid', errors: [{ parameter }] } });
+      expect(await crm.get(address)).toMatchObject({
+        status: 400,
+        body: { code: 'request.invalid', errors: [{ parameter }] },
+      });
     }
   });
 });
 
-async function expectRefused(operation: Operation, body: Record<string, unknown>, pointer: string, value: unknown, code = 'request.invalid'): Promise<void> {
+async function expectRefused(
+  operation: Operation,
+  body: Record<string, unknown>,
+  pointer: string,
+  value: unknown,
+  code = 'request.invalid',
+): Promise<void> {
   const answer = await operation.send(body);
   const described = `${pointer} = ${describeValue(value)}: ${answer.text.slice(0, 1_000)}`;
   expect(answer.status, described).toBe(400);

@@ -9,9 +9,22 @@ export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word:
   const hex = Buffer.from(word).toString('hex');
   const found: string[] = [];
   for (const database of databaseServices) {
-    const tables = await query<{ name: string }>(database, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`, [], stack.info);
-    const counts = tables.map(({ name }) => `SELECT '${name}' AS name, count(*)::int AS count FROM "${name}" AS t WHERE t::text ILIKE $1 OR t::text ILIKE $2`);
-    const rows = await query<{ name: string; count: number }>(database, counts.join(' UNION ALL '), [`%${word}%`, `%${hex}%`], stack.info);
+    const tables = await query<{ name: string }>(
+      database,
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+      [],
+      stack.info,
+    );
+    const counts = tables.map(
+      ({ name }) =>
+        `SELECT '${name}' AS name, count(*)::int AS count FROM "${name}" AS t WHERE t::text ILIKE $1 OR t::text ILIKE $2`,
+    );
+    const rows = await query<{ name: string; count: number }>(
+      database,
+      counts.join(' UNION ALL '),
+      [`%${word}%`, `%${hex}%`],
+      stack.info,
+    );
     for (const { name, count } of rows) if (count > 0) found.push(`${count} rows of ${database}.${name}`);
   }
   for (const folder of ['nats', 'logs']) {

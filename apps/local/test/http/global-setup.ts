@@ -12,7 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** Starts the one stack of the project and returns a function that stops it. Each file creates its own CRMs, so files do not see each other's data. */
+/**
+ * Starts the one stack of the project and returns a function that stops it. Each file creates its own CRMs, so files do
+ * not see each other's data.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await using starting = new AsyncDisposableStack();
   const servers = await chooseServers(process.env['TEST_WITH']);
@@ -30,6 +33,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function startContainers(starting: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
   const postgres = starting.use(await startTestPostgres('containers'));
   const nats = starting.use(await startTestNats({ servers: 'containers', users: false }));
-  const databases = databaseServices.map(async (service) => [databaseVariable(service), await createTestDatabase(postgres.url('postgres'))] as const);
+  const databases = databaseServices.map(
+    async (service) => [databaseVariable(service), await createTestDatabase(postgres.url('postgres'))] as const,
+  );
   return { NATS_URL: nats.url('test'), ...Object.fromEntries(await Promise.all(databases)) };
 }

@@ -29,7 +29,9 @@ function readSteps(file: string): Step[] {
 }
 
 /** The other pages have no commands, or are for a service on the internet. */
-const guides = globSync('*.md', { cwd: folder }).filter((file) => !['README.md', 'webhooks.md'].includes(file) && readSteps(file).length > 0);
+const guides = globSync('*.md', { cwd: folder }).filter(
+  (file) => !['README.md', 'webhooks.md'].includes(file) && readSteps(file).length > 0,
+);
 
 it.each(guides)('every command of %s prints what the guide shows', async (file) => {
   const crm = await createCrm({ requestsPerMinute: 6_000, sandbox: true });
@@ -37,8 +39,14 @@ it.each(guides)('every command of %s prints what the guide shows', async (file) 
   const settings = [`GATEWAY=${inject('stack').gateway}`, `CRM=${crm.crmId}`, `KEY=${crm.key}`];
   const definitions: string[] = [];
   for (const { commands, shown } of [...readSteps('README.md'), ...readSteps(file)]) {
-    const given = commands.map((command) => settings.find((setting) => command.startsWith(setting.replace(/=.*/, '='))) ?? command.replaceAll(/\bmara\b(?!@tour)/g, mara));
-    const expected = new RegExp(`^${RegExp.escape(shown.replaceAll(/\bmara\b(?!@tour)/g, mara)).replaceAll('…', '.*')}$`);
+    const given = commands.map(
+      (command) =>
+        settings.find((setting) => command.startsWith(setting.replace(/=.*/, '='))) ??
+        command.replaceAll(/\bmara\b(?!@tour)/g, mara),
+    );
+    const expected = new RegExp(
+      `^${RegExp.escape(shown.replaceAll(/\bmara\b(?!@tour)/g, mara)).replaceAll('…', '.*')}$`,
+    );
     const check = async (): Promise<void> => {
       const { stdout } = await run('bash', ['-c', [...definitions, ...given].join('\n')]);
       expect(stdout.replaceAll('\r', ''), given.join('\n')).toMatch(expected);
@@ -64,7 +72,9 @@ it('the guide about errors says what to do for every code', () => {
 
 it('every link in a guide leads somewhere', () => {
   const links = globSync('*.md', { cwd: folder }).flatMap((file) => {
-    return [...readFileSync(join(folder, file), 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, target, anchor]) => [join(folder, target || file), anchor] as const);
+    return [...readFileSync(join(folder, file), 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(
+      ([, target, anchor]) => [join(folder, target || file), anchor] as const,
+    );
   });
   expect(links.length).toBeGreaterThan(50);
   expect(links.filter(([target, anchor]) => !anchorsOf(target).has(anchor))).toEqual([]);
@@ -74,5 +84,13 @@ it('every link in a guide leads somewhere', () => {
 function anchorsOf(file: string): Set<string | undefined> {
   if (!existsSync(file)) return new Set();
   const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm);
-  return new Set([undefined, ...[...headings].map(([, text]) => text!.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))]);
+  return new Set([
+    undefined,
+    ...[...headings].map(([, text]) =>
+      text!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  ]);
 }

@@ -3,7 +3,16 @@ import { eventually } from '@scheduling/testing';
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, path, type SendOptions, untilServed } from './client.ts';
-import { createAppointment, createCrm, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createPractice,
+  newAppointment,
+  newTimeslot,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 import { query } from './databases.ts';
 import { waitForMails } from './inbox.ts';
 import { loseAnswer, withLockedRow } from './lost-answers.ts';
@@ -32,19 +41,31 @@ const newUser = () => {
   return { reference: `${name}@test`, email: `${name}@test.example`, username: name, lastName: 'Name' };
 };
 
-/** Every POST of the interface that has a body, except the request of an erasure: its key can be reused as soon as it is complete. */
+/**
+ * Every POST of the interface that has a body, except the request of an erasure: its key can be reused as soon as it is
+ * complete.
+ */
 const operations: Operation[] = [
   { name: 'a user', path: () => '/user', body: async () => newUser(), change: { lastName: 'Other' } },
   {
     name: 'an account',
     path: () => '/account',
-    body: async () => ({ ownerReference: practice.owner, accountReference: `${unique('account')}@test`, branch: 'misc' }),
+    body: async () => ({
+      ownerReference: practice.owner,
+      accountReference: `${unique('account')}@test`,
+      branch: 'misc',
+    }),
     change: { branch: 'handyman' },
   },
   {
     name: 'a provider',
     path: () => '/provider',
-    body: async () => ({ reference: `${unique('provider')}@test`, ownerReference: practice.owner, accountReference: practice.account, name: 'Name' }),
+    body: async () => ({
+      reference: `${unique('provider')}@test`,
+      ownerReference: practice.owner,
+      accountReference: practice.account,
+      name: 'Name',
+    }),
     change: { name: 'Other' },
   },
   {
@@ -59,16 +80,36 @@ const operations: Operation[] = [
   {
     name: 'a customer',
     path: () => `${practice.at}/customers`,
-    body: async () => ({ customerReference: `${unique('customer')}@test`, providerReference: practice.provider, userName: 'Name' }),
+    body: async () => ({
+      customerReference: `${unique('customer')}@test`,
+      providerReference: practice.provider,
+      userName: 'Name',
+    }),
     change: { userName: 'Other' },
   },
   {
     name: 'timeslots without a reference',
     path: () => `${practice.at}/timeslots`,
     body: async () => ({ timeslots: [newTimeslot(practice, { reference: undefined })] }),
-    change: { timeslots: [{ ...span, resourceReference: 'r', end: '2031-03-03T12:00', defaultCapacity: 1, defaultAcceptBookings: true, state: 'CREATED' }] },
+    change: {
+      timeslots: [
+        {
+          ...span,
+          resourceReference: 'r',
+          end: '2031-03-03T12:00',
+          defaultCapacity: 1,
+          defaultAcceptBookings: true,
+          state: 'CREATED',
+        },
+      ],
+    },
   },
-  { name: 'an appointment', path: () => `${practice.at}/appointments`, body: async () => newAppointment(practice), change: { capacity: 7 } },
+  {
+    name: 'an appointment',
+    path: () => `${practice.at}/appointments`,
+    body: async () => newAppointment(practice),
+    change: { capacity: 7 },
+  },
   {
     name: 'a series',
     path: () => `${practice.at}/appointments`,
@@ -87,8 +128,17 @@ const operations: Operation[] = [
     body: async () => {
       const timeslot = newTimeslot(practice, { resourceReference: unique('room') });
       expect((await crm.post(`${practice.at}/timeslots`, { timeslots: [timeslot] })).status).toBe(201);
-      const slot = { timeslotReference: timeslot['reference'], start: timeslot['start'], productReference: practice.product };
-      return { ...slot, reference: `${unique('booking')}@test`, customer: { customerReference: `${unique('customer')}@test`, userName: 'Name' }, state: 'BOOKED' };
+      const slot = {
+        timeslotReference: timeslot['reference'],
+        start: timeslot['start'],
+        productReference: practice.product,
+      };
+      return {
+        ...slot,
+        reference: `${unique('booking')}@test`,
+        customer: { customerReference: `${unique('customer')}@test`, userName: 'Name' },
+        state: 'BOOKED',
+      };
     },
     change: { message: 'Other' },
   },
@@ -115,23 +165,27 @@ const newBooking = (appointmentReference: string) => ({
 });
 
 describe('with an Idempotency-Key (interface 1)', () => {
-  it.each(operations)('$name gets the same status and content when repeated, and different content is rejected', async (operation) => {
-    const [key, body, status = 201] = [randomUUID(), await operation.body(), operation.status];
-    const first = await crm.post(operation.path(), body, withKey(key));
-    expect(first.status, first.text).toBe(status);
-    expect(first.headers.get('idempotency-replayed')).toBeNull();
-    const again = await crm.post(operation.path(), body, withKey(key));
-    expect([again.status, again.body]).toStrictEqual([status, first.body]);
-    expect(again.headers.get('idempotency-replayed')).toBe('true');
-    const other = await crm.post(operation.path(), { ...body, ...operation.change }, withKey(key));
-    expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
-    expect(other.headers.get('idempotency-replayed')).toBeNull();
-  });
+  it.each(operations)(
+    '$name gets the same status and content when repeated, and different content is rejected',
+    async (operation) => {
+      const [key, body, status = 201] = [randomUUID(), await operation.body(), operation.status];
+      const first = await crm.post(operation.path(), body, withKey(key));
+      expect(first.status, first.text).toBe(status);
+      expect(first.headers.get('idempotency-replayed')).toBeNull();
+      const again = await crm.post(operation.path(), body, withKey(key));
+      expect([again.status, again.body]).toStrictEqual([status, first.body]);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      const other = await crm.post(operation.path(), { ...body, ...operation.change }, withKey(key));
+      expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key.reused' } });
+      expect(other.headers.get('idempotency-replayed')).toBeNull();
+    },
+  );
 
   it('a verification mail, whose request has no body, is sent once, and a different address is rejected', async () => {
     const [user, other] = [newUser(), newUser()];
     for (const each of [user, other]) expect((await crm.post('/user', each)).status).toBe(201);
-    const request = (reference: string) => crm.send('POST', path`/user/${reference}/verification`, undefined, withKey(`verification-${user.reference}`));
+    const request = (reference: string) =>
+      crm.send('POST', path`/user/${reference}/verification`, undefined, withKey(`verification-${user.reference}`));
     for (const replayed of [null, 'true', 'true']) {
       const answer = await request(user.reference);
       expect([answer.status, answer.text, answer.headers.get('idempotency-replayed')]).toEqual([204, '', replayed]);
@@ -143,7 +197,11 @@ describe('with an Idempotency-Key (interface 1)', () => {
 
   it('each CRM has its own keys', async () => {
     const other = await createPractice(await createCrm());
-    const body = (own: Practice) => ({ customerReference: 'same@test', providerReference: own.provider, userName: 'Name' });
+    const body = (own: Practice) => ({
+      customerReference: 'same@test',
+      providerReference: own.provider,
+      userName: 'Name',
+    });
     for (const own of [practice, other]) {
       expect((await own.crm.post(`${own.at}/customers`, body(own), withKey('same'))).status).toBe(201);
     }
@@ -153,20 +211,26 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const key = randomUUID();
     const product = unique('course');
     const body = { resourceReference: practice.resource, productReference: product, series_data: span };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => untilServed(() => crm.post(`${practice.at}/appointments`, body, withKey(key)))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => untilServed(() => crm.post(`${practice.at}/appointments`, body, withKey(key)))),
+    );
     const refused = answers.filter(({ status }) => status !== 201);
     for (const answer of refused) expectInFlight(answer);
     expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1);
-    expect((await crm.get<unknown[]>(`${practice.at}/appointments`, { query: { productRef: product } })).body).toHaveLength(3);
+    expect(
+      (await crm.get<unknown[]>(`${practice.at}/appointments`, { query: { productRef: product } })).body,
+    ).toHaveLength(3);
   });
 
   it('a repetition is rejected while the first request is in progress; a failed attempt leaves nothing behind', async () => {
     const appointmentReference = await createAppointment(practice);
     const booking = newBooking(appointmentReference);
     const key = randomUUID();
-    const book = () => crm.post(`${practice.at}/participations`, booking, { ...withKey(key), query: { onDuplicateRaise: true } });
+    const book = () =>
+      crm.post(`${practice.at}/participations`, booking, { ...withKey(key), query: { onDuplicateRaise: true } });
     await withLockedRow('appointment', appointmentReference, async () => {
-      // One of the two waits for the lock, and times out after two seconds; the other is told immediately that it is in progress.
+      // One of the two waits for the lock, and times out after two seconds; the other is told immediately that it is in
+      // progress.
       await eventually(async () => {
         const answers = (await Promise.all([book(), book()])).toSorted((a, b) => a.status - b.status);
         expect(answers.map(({ status }) => status)).toEqual([409, 503]);
@@ -182,14 +246,22 @@ describe('with an Idempotency-Key (interface 1)', () => {
     const appointmentReference = await createAppointment(own);
     const booking = { ...newBooking(appointmentReference), customerReference: own.customer };
     const key = randomUUID();
-    const book = (options: SendOptions) => own.crm.post(`${own.at}/participations`, booking, { ...options, query: { onDuplicateRaise: true } });
+    const book = (options: SendOptions) =>
+      own.crm.post(`${own.at}/participations`, booking, { ...options, query: { onDuplicateRaise: true } });
     await withLockedRow('appointment', appointmentReference, async (isWaitedFor) => {
-      await loseAnswer(own.crm, `${own.at}/participations?onDuplicateRaise=true`, booking, { isWaitedFor, ...withKey(key) });
+      await loseAnswer(own.crm, `${own.at}/participations?onDuplicateRaise=true`, booking, {
+        isWaitedFor,
+        ...withKey(key),
+      });
     });
     await eventually(async () => expectStatus(201, await book(withKey(key))));
     expect((await book({})).status).toBe(409);
     await waitForMails(own.customerEmail, 1);
-    expect(await query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND template = 'booking-confirmed'`, [own.crm.crmId])).toHaveLength(1);
+    expect(
+      await query('notification', `SELECT 1 FROM mail WHERE crm_id = $1 AND template = 'booking-confirmed'`, [
+        own.crm.crmId,
+      ]),
+    ).toHaveLength(1);
   });
 
   it('the keys of a deleted customer are deleted, those of others are not', async () => {

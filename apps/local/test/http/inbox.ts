@@ -14,7 +14,11 @@ export interface Mail {
 const deliveryTimeoutMs = 60_000;
 
 /** The mails to an address, in order of arrival, as soon as there are `count` of them. */
-export async function waitForMails(address: string, count: number, stack: StackInfo = inject('stack')): Promise<Mail[]> {
+export async function waitForMails(
+  address: string,
+  count: number,
+  stack: StackInfo = inject('stack'),
+): Promise<Mail[]> {
   return waitUntil(
     async () => {
       const mails = await readMails(address, stack);

@@ -56,7 +56,9 @@ describe('a request', () => {
   it('with a valid key and another crmId is forbidden, whether that CRM exists or not', async () => {
     const other = await createCrm();
     const [existing, missing] = await Promise.all(
-      [other.crmId, 'crm-000000000000'].map((crmId) => withKey(crm.key, crmId).get('/user/nobody%40test', { headers: { 'x-request-id': 'forbidden' } })),
+      [other.crmId, 'crm-000000000000'].map((crmId) =>
+        withKey(crm.key, crmId).get('/user/nobody%40test', { headers: { 'x-request-id': 'forbidden' } }),
+      ),
     );
     expect(existing).toMatchObject({ status: 403, body: { code: 'crm.forbidden' } });
     expect(missing!.text).toBe(existing!.text);
@@ -69,7 +71,9 @@ describe('a request', () => {
     expect(await withKey('unknown').post('/user', {})).toMatchObject({ status: 401 });
     expect(await withKey(crm.key, 'other').post('/user', undefined, nonsense)).toMatchObject({ status: 403 });
     expect(await withKey(crm.key).post('/user', undefined, nonsense)).toMatchObject({ status: 400 });
-    expect(await withKey('unknown').post('/user', undefined, { rawBody: 'x', headers: { 'content-type': 'text/plain' } })).toMatchObject({ status: 401 });
+    expect(
+      await withKey('unknown').post('/user', undefined, { rawBody: 'x', headers: { 'content-type': 'text/plain' } }),
+    ).toMatchObject({ status: 401 });
   });
 
   it('takes its request id from the client if it is valid', async () => {
@@ -110,7 +114,11 @@ describe('keys', () => {
 
   it('are stored as a hash and a prefix only', async () => {
     const { key } = await admin.createKey({ crmId: crm.crmId });
-    const rows = await query<{ row: string }>('identity', 'SELECT to_jsonb(k)::text AS row FROM api_key k WHERE crm_id = $1', [crm.crmId]);
+    const rows = await query<{ row: string }>(
+      'identity',
+      'SELECT to_jsonb(k)::text AS row FROM api_key k WHERE crm_id = $1',
+      [crm.crmId],
+    );
     expect(rows.length).toBeGreaterThan(0);
     for (const { row } of rows) expect(row).not.toContain(key);
     expect(key.length).toBeGreaterThanOrEqual(43);

@@ -8,13 +8,27 @@ import { query } from './databases.ts';
 type IsWaitedFor = () => Promise<boolean>;
 
 /** Blocks every booking of an appointment, or of a slot of a timeslot, during the work. */
-export async function withLockedRow(table: 'appointment' | 'timeslot', reference: string, work: (isWaitedFor: IsWaitedFor) => Promise<void>): Promise<void> {
+export async function withLockedRow(
+  table: 'appointment' | 'timeslot',
+  reference: string,
+  work: (isWaitedFor: IsWaitedFor) => Promise<void>,
+): Promise<void> {
   const holder = new Client({ connectionString: inject('stack').databases.calendar });
   await holder.connect();
   try {
     await holder.query('BEGIN');
-    const { rows } = await holder.query<{ holder: number }>(`SELECT pg_backend_pid() AS holder FROM ${table} WHERE reference = $1 FOR UPDATE`, [reference]);
-    await work(async () => (await query('calendar', 'SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))', [rows[0]!.holder])).length > 0);
+    const { rows } = await holder.query<{ holder: number }>(
+      `SELECT pg_backend_pid() AS holder FROM ${table} WHERE reference = $1 FOR UPDATE`,
+      [reference],
+    );
+    await work(
+      async () =>
+        (
+          await query('calendar', 'SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))', [
+            rows[0]!.holder,
+          ])
+        ).length > 0,
+    );
     await holder.query('COMMIT');
   } finally {
     await holder.end();

@@ -14,10 +14,15 @@ export interface ParticipationMail {
 }
 
 /** The address of the mails about a participation. */
-export const mailsAt = ({ at }: Pick<Practice, 'at'>, participation: string): string => `${at}/participations${path`/${participation}`}/mails`;
+export const mailsAt = ({ at }: Pick<Practice, 'at'>, participation: string): string =>
+  `${at}/participations${path`/${participation}`}/mails`;
 
 /** The mails about a participation, as soon as there are so many and all of them were sent. */
-export function sentMails({ crm, at }: Pick<Practice, 'crm' | 'at'>, participation: string, count = 1): Promise<ParticipationMail[]> {
+export function sentMails(
+  { crm, at }: Pick<Practice, 'crm' | 'at'>,
+  participation: string,
+  count = 1,
+): Promise<ParticipationMail[]> {
   return waitUntil(
     async () => {
       const { body: mails } = await crm.get<ParticipationMail[]>(mailsAt({ at }, participation));
@@ -30,8 +35,12 @@ export function sentMails({ crm, at }: Pick<Practice, 'crm' | 'at'>, participati
 /** More than the mails that may be sent to one address in an hour, twice, because the hour may end meanwhile. */
 const maxBookings = 45;
 
-/** Books for one customer until a mail waits for the quota of the address, and returns that participation with its mail. */
-export async function bookUntilMailWaits(practice: Practice): Promise<{ participation: string; mail: ParticipationMail }> {
+/**
+ * Books for one customer until a mail waits for the quota of the address, and returns that participation with its mail.
+ */
+export async function bookUntilMailWaits(
+  practice: Practice,
+): Promise<{ participation: string; mail: ParticipationMail }> {
   const appointment = await createAppointment(practice, { capacity: 1_000 });
   for (let bookings = 0; bookings < maxBookings; bookings += 1) {
     const participation = await createParticipation(practice, appointment);

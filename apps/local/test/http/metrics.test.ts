@@ -1,20 +1,50 @@
 import { eventually, type MetricSample, readSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { services } from '@scheduling/stack';
-import { createAppointment, createCrm, createParticipation, createPractice, newTimeslot, type Practice, type TestCrm } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  newTimeslot,
+  type Practice,
+  type TestCrm,
+} from './crm.ts';
 import { waitForMails } from './inbox.ts';
 import { readUsedExpressions } from './observability-files.ts';
 import { readExpression } from './promql.ts';
 
 /** Labels that Prometheus itself adds to every sample of a target. */
 const targetLabels = ['job', 'instance', 'namespace', 'pod', 'container'];
-/** The metrics of others, which no test can scrape: of Kubernetes, of CloudNativePG and its plugin for backups, and of the exporter of NATS. */
+/**
+ * The metrics of others, which no test can scrape: of Kubernetes, of CloudNativePG and its plugin for backups, and of
+ * the exporter of NATS.
+ */
 const foreignMetric = /^(kube|kubelet|cnpg|barman_cloud|jetstream)_/;
 /** The only labels that metrics may have; each has few values, and none refers to a person. */
 const allowedLabels = new Set([
-  'service', 'method', 'route', 'status', 'rpc_service', 'rpc_method', 'rpc_status', 'crm', 'outcome', 'reason', 'consumer', 'subject', 'state', 'le',
+  'service',
+  'method',
+  'route',
+  'status',
+  'rpc_service',
+  'rpc_method',
+  'rpc_status',
+  'crm',
+  'outcome',
+  'reason',
+  'consumer',
+  'subject',
+  'state',
+  'le',
   // Of the Node process, by prom-client.
-  'type', 'kind', 'space', 'version', 'major', 'minor', 'patch',
+  'type',
+  'kind',
+  'space',
+  'version',
+  'major',
+  'minor',
+  'patch',
 ]);
 
 let crm: TestCrm;
@@ -44,20 +74,31 @@ describe('the alerts and the dashboard', () => {
     expect(used.length).toBeGreaterThan(50);
     await eventually(async () => {
       const existing = labelsByMetric(readSamples(await scrape()));
-      expect(used.flatMap(({ where, ...rest }) => faultsOf(rest, existing).map((fault) => `${where} ${fault}`))).toEqual([]);
+      expect(
+        used.flatMap(({ where, ...rest }) => faultsOf(rest, existing).map((fault) => `${where} ${fault}`)),
+      ).toEqual([]);
     });
   });
 
   it('are checked by code that detects a wrong metric, label or bracket', () => {
     const existing = labelsByMetric([{ name: 'requests_total', labels: { route: '/' }, value: 1 }]);
-    const faults = (expression: string, ...mentionedLabels: string[]): string[] => faultsOf({ expression, mentionedLabels }, existing);
+    const faults = (expression: string, ...mentionedLabels: string[]): string[] =>
+      faultsOf({ expression, mentionedLabels }, existing);
     expect(faults('sum by (route, namespace) (rate(requests_total{route="/"}[5m]))', 'route')).toEqual([]);
     expect(faults('rate(request_total[5m])')).toEqual(['uses the metric request_total, which does not exist']);
     expect(faults('requests_total{path="/"}')).toEqual(['uses the label path, which requests_total does not have']);
-    expect(faults('sum by (path) (requests_total)')).toEqual(['uses the label path, which requests_total does not have']);
-    expect(faults('sum by (route) (requests_total)', 'job')).toEqual(['mentions the label job, which its result does not have']);
-    expect(faults('kube_requests_total{path="/"} + requests_totals')).toEqual(['uses the metric requests_totals, which does not exist']);
-    expect(faults('sum by (path) (kube_requests_total)', 'job')).toEqual(['mentions the label job, which its result does not have']);
+    expect(faults('sum by (path) (requests_total)')).toEqual([
+      'uses the label path, which requests_total does not have',
+    ]);
+    expect(faults('sum by (route) (requests_total)', 'job')).toEqual([
+      'mentions the label job, which its result does not have',
+    ]);
+    expect(faults('kube_requests_total{path="/"} + requests_totals')).toEqual([
+      'uses the metric requests_totals, which does not exist',
+    ]);
+    expect(faults('sum by (path) (kube_requests_total)', 'job')).toEqual([
+      'mentions the label job, which its result does not have',
+    ]);
     expect(faults('sum(requests_total')).toEqual(['cannot be read at ""']);
   });
 });
@@ -86,7 +127,14 @@ describe('the metrics', () => {
     const withCrm = new Set(samples.filter((sample) => 'crm' in sample.labels).map(({ name }) => name));
     expect([...withCrm].toSorted()).toEqual(['scheduling_bookings_total', 'scheduling_slots_listed_total']);
     const values = samples.flatMap((sample) => Object.values(sample.labels)).join(' ');
-    for (const personal of [practice.customer, practice.customerEmail, practice.owner, practice.provider, participation]) expect(values).not.toContain(personal);
+    for (const personal of [
+      practice.customer,
+      practice.customerEmail,
+      practice.owner,
+      practice.provider,
+      participation,
+    ])
+      expect(values).not.toContain(personal);
   });
 
   it('count a booking of this CRM, and its rejections by reason', async () => {
@@ -94,9 +142,18 @@ describe('the metrics', () => {
     const before = await countBookings();
     const appointment = await createAppointment(own, { capacity: 1 });
     await createParticipation(own, appointment);
-    const { status } = await crm.post(`${own.at}/participations`, { reference: 'refused@test', appointmentReference: appointment, customerReference: own.customer, state: 'BOOKED' });
+    const { status } = await crm.post(`${own.at}/participations`, {
+      reference: 'refused@test',
+      appointmentReference: appointment,
+      customerReference: own.customer,
+      state: 'BOOKED',
+    });
     expect(status).toBe(409);
-    expect(await countBookings()).toEqual({ ...before, booked: before.booked + 1, capacity_exhausted: before.capacity_exhausted + 1 });
+    expect(await countBookings()).toEqual({
+      ...before,
+      booked: before.booked + 1,
+      capacity_exhausted: before.capacity_exhausted + 1,
+    });
   });
 
   it('count the slots that were listed, and the rejections of slots by reason', async () => {
@@ -105,7 +162,14 @@ describe('the metrics', () => {
     await crm.post(`${own.at}/timeslots`, { timeslots: [timeslot] });
     const [listed, closed] = [await countListed(), (await countBookings()).slot_closed];
     await crm.get(`${own.at}/slots`, { query: { from: '2031-03-01T00:00', to: '2031-03-31T00:00' } });
-    const booking = { reference: 'closed@test', timeslotReference: timeslot['reference'], start: '2031-03-03T08:10', productReference: own.product, customerReference: own.customer, state: 'BOOKED' };
+    const booking = {
+      reference: 'closed@test',
+      timeslotReference: timeslot['reference'],
+      start: '2031-03-03T08:10',
+      productReference: own.product,
+      customerReference: own.customer,
+      state: 'BOOKED',
+    };
     expect(await crm.post(`${own.at}/bookings`, booking)).toMatchObject({ status: 409, body: { reason: 'closed' } });
     expect([await countListed(), (await countBookings()).slot_closed]).toEqual([listed + 8, closed + 1]);
   });
@@ -114,7 +178,9 @@ describe('the metrics', () => {
     const { gateway } = inject('stack');
     for (const path of ['/wp-admin.php', '/crms/x/y/z', '/%00']) await fetch(gateway + path, { method: 'PROPFIND' });
     await eventually(async () => {
-      const requests = readSamples(await scrape()).filter(({ name }) => name === 'http_server_request_duration_seconds_count');
+      const requests = readSamples(await scrape()).filter(
+        ({ name }) => name === 'http_server_request_duration_seconds_count',
+      );
       expect(requests.map(({ labels }) => labels['route'])).toContain('unmatched');
       expect(requests.filter(({ labels }) => /wp-admin|%/.test(labels['route'] ?? ''))).toEqual([]);
       expect(new Set(requests.map(({ labels }) => labels['method']))).not.toContain('PROPFIND');
@@ -122,13 +188,23 @@ describe('the metrics', () => {
   });
 
   async function countBookings(): Promise<Record<'booked' | 'capacity_exhausted' | 'slot_closed', number>> {
-    const own = readSamples(await scrape()).filter(({ name, labels }) => name === 'scheduling_bookings_total' && labels['crm'] === crm.crmId);
+    const own = readSamples(await scrape()).filter(
+      ({ name, labels }) => name === 'scheduling_bookings_total' && labels['crm'] === crm.crmId,
+    );
     const count = (outcome: string): number => own.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0;
-    return { booked: count('booked'), capacity_exhausted: count('capacity_exhausted'), slot_closed: count('slot_closed') };
+    return {
+      booked: count('booked'),
+      capacity_exhausted: count('capacity_exhausted'),
+      slot_closed: count('slot_closed'),
+    };
   }
 
   async function countListed(): Promise<number> {
-    return readSamples(await scrape()).find(({ name, labels }) => name === 'scheduling_slots_listed_total' && labels['crm'] === crm.crmId)?.value ?? 0;
+    return (
+      readSamples(await scrape()).find(
+        ({ name, labels }) => name === 'scheduling_slots_listed_total' && labels['crm'] === crm.crmId,
+      )?.value ?? 0
+    );
   }
 });
 
@@ -141,16 +217,23 @@ function labelsByMetric(samples: MetricSample[]): Map<string, Set<string>> {
   return existing;
 }
 
-function faultsOf({ expression, mentionedLabels }: { expression: string; mentionedLabels: string[] }, existing: Map<string, Set<string>>): string[] {
+function faultsOf(
+  { expression, mentionedLabels }: { expression: string; mentionedLabels: string[] },
+  existing: Map<string, Set<string>>,
+): string[] {
   const { syntaxErrors, metrics, resultLabels } = readExpression(expression);
   if (syntaxErrors.length > 0 || metrics.length === 0) return [syntaxErrors[0] ?? 'names no metric'];
   const faults = metrics.flatMap(({ name, labels }) => {
     if (foreignMetric.test(name)) return [];
     const known = existing.get(name);
     if (known === undefined) return [`uses the metric ${name}, which does not exist`];
-    return labels.filter((label) => !known.has(label)).map((label) => `uses the label ${label}, which ${name} does not have`);
+    return labels
+      .filter((label) => !known.has(label))
+      .map((label) => `uses the label ${label}, which ${name} does not have`);
   });
   const result = new Set(resultLabels ?? metrics.flatMap(({ name }) => [...(existing.get(name) ?? [])]));
-  const mentioned = mentionedLabels.filter((label) => !result.has(label)).map((label) => `mentions the label ${label}, which its result does not have`);
+  const mentioned = mentionedLabels
+    .filter((label) => !result.has(label))
+    .map((label) => `mentions the label ${label}, which its result does not have`);
   return [...new Set([...faults, ...mentioned])];
 }

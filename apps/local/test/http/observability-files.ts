@@ -29,7 +29,9 @@ export async function readUsedExpressions(): Promise<UsedExpression[]> {
 }
 
 async function readAlerts(): Promise<UsedExpression[]> {
-  const { spec } = parse(await readFile(join(folder, 'alerts.yaml'), 'utf8')) as { spec: { groups: { rules: AlertRule[] }[] } };
+  const { spec } = parse(await readFile(join(folder, 'alerts.yaml'), 'utf8')) as {
+    spec: { groups: { rules: AlertRule[] }[] };
+  };
   return spec.groups
     .flatMap(({ rules }) => rules)
     .map(({ alert, expr, annotations }) => ({
@@ -40,7 +42,9 @@ async function readAlerts(): Promise<UsedExpression[]> {
 }
 
 async function readDashboard(): Promise<UsedExpression[]> {
-  const { panels, templating } = JSON.parse(await readFile(join(folder, 'grafana-dashboard.json'), 'utf8')) as Dashboard;
+  const { panels, templating } = JSON.parse(
+    await readFile(join(folder, 'grafana-dashboard.json'), 'utf8'),
+  ) as Dashboard;
   const targets = panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr, legendFormat = '' }) => ({
       where: `the panel ${title}`,
@@ -48,10 +52,12 @@ async function readDashboard(): Promise<UsedExpression[]> {
       mentionedLabels: namesIn(legendFormat, /\{\{\s*(\w+)\s*\}\}/g),
     })),
   );
-  const variables = templating.list.filter(({ type }) => type === 'query').map(({ name, definition = '' }) => {
-    const [, expression = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(definition) ?? [];
-    return { where: `the variable ${name}`, expression, mentionedLabels: [label] };
-  });
+  const variables = templating.list
+    .filter(({ type }) => type === 'query')
+    .map(({ name, definition = '' }) => {
+      const [, expression = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(definition) ?? [];
+      return { where: `the variable ${name}`, expression, mentionedLabels: [label] };
+    });
   return [...targets, ...variables];
 }
 

@@ -22,7 +22,10 @@ interface Example {
 
 /** Every request example, in the order of the document. */
 const examples: Example[] = places.flatMap(({ operation }) => {
-  return examplesOf(operation.requestBody?.content['application/json'], document.document).map((body) => ({ operationId: operation.operationId, body }));
+  return examplesOf(operation.requestBody?.content['application/json'], document.document).map((body) => ({
+    operationId: operation.operationId,
+    body,
+  }));
 });
 
 /** The order in which the examples can be sent, because some depend on others. */
@@ -79,16 +82,24 @@ describe('the API document', () => {
       for (const [status, { content }] of Object.entries(operation.responses)) {
         const media = content?.['application/problem+json'];
         if (media === undefined) continue;
-        const codes = (media.schema as { allOf: [unknown, { properties: { code: { enum: string[] } } }] }).allOf[1].properties.code.enum;
+        const codes = (media.schema as { allOf: [unknown, { properties: { code: { enum: string[] } } }] }).allOf[1]
+          .properties.code.enum;
         const answers = examplesOf(media, document.document) as Problem[];
-        expect(answers.map(({ code }) => code), `${operation.operationId} ${status}`).toEqual(codes);
+        expect(
+          answers.map(({ code }) => code),
+          `${operation.operationId} ${status}`,
+        ).toEqual(codes);
       }
     }
   });
 
   it('describes the request to a webhook, with an example that matches the schema of an event', () => {
     const { event } = document.document.webhooks;
-    expect(event!.post!.parameters!.map(({ name }) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    expect(event!.post!.parameters!.map(({ name }) => name)).toEqual([
+      'webhook-id',
+      'webhook-timestamp',
+      'webhook-signature',
+    ]);
     const { schema, example } = event!.post!.requestBody!.content['application/json'];
     expect(schema).toEqual({ $ref: '#/components/schemas/Event' });
     const list = places.find(({ operation }) => operation.operationId === 'listEvents')!;
@@ -97,15 +108,22 @@ describe('the API document', () => {
   });
 
   it('lists Link only for the operations that page, and Idempotency-Replayed only for those with a key', () => {
-    const withHeader = (name: string) => places.filter(({ operation }) => Object.values(operation.responses).some(({ headers = {} }) => name in headers));
-    const paging = places.filter(({ operation }) => operation.parameters?.some(({ name }) => name === 'cursor' || name === 'after'));
+    const withHeader = (name: string) =>
+      places.filter(({ operation }) => Object.values(operation.responses).some(({ headers = {} }) => name in headers));
+    const paging = places.filter(({ operation }) =>
+      operation.parameters?.some(({ name }) => name === 'cursor' || name === 'after'),
+    );
     expect(withHeader('Link')).toEqual(paging);
-    const withKey = places.filter(({ operation }) => operation.parameters?.some(({ name }) => name === 'idempotency-key'));
+    const withKey = places.filter(({ operation }) =>
+      operation.parameters?.some(({ name }) => name === 'idempotency-key'),
+    );
     expect(withHeader('Idempotency-Replayed')).toEqual(withKey);
   });
 
   it('has working examples: each one is answered with 2xx, as documented', async () => {
-    const withBody = places.filter(({ operation }) => operation.requestBody !== undefined).map(({ operation }) => operation.operationId);
+    const withBody = places
+      .filter(({ operation }) => operation.requestBody !== undefined)
+      .map(({ operation }) => operation.operationId);
     expect(withBody.sort()).toEqual(order.toSorted());
     expect([...new Set(examples.map(({ operationId }) => operationId))].sort()).toEqual(order.toSorted());
     const answered: string[] = [];
@@ -114,7 +132,8 @@ describe('the API document', () => {
       for (const { body } of examples.filter((example) => example.operationId === operationId)) {
         const answer = await crm.send(place.method.toUpperCase(), addressOf(place), body);
         expect([200, 201, 202, 204], `${operationId}: ${answer.text}`).toContain(answer.status);
-        if (answer.status !== 204) expect(exampleAnswers(place, answer.status), operationId).toContainEqual(withoutChance(answer.body));
+        if (answer.status !== 204)
+          expect(exampleAnswers(place, answer.status), operationId).toContainEqual(withoutChance(answer.body));
         answered.push(operationId);
       }
     }
@@ -127,7 +146,9 @@ describe('the API document', () => {
     const body = examples.find((example) => example.operationId === operationId)?.body;
     const { body: problem } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body);
     const missed = problem?.errors?.map(({ parameter }) => parameter) ?? [];
-    const required = documented.filter((parameter) => parameter.in === 'query' && parameter.required).map(({ name }) => name);
+    const required = documented
+      .filter((parameter) => parameter.in === 'query' && parameter.required)
+      .map(({ name }) => name);
     expect(required).toEqual(names.filter((name) => missed.includes(name)));
   });
 
@@ -147,7 +168,10 @@ describe('the API document', () => {
         expect(answers.length, status).toBeGreaterThan(0);
         for (const answer of answers) {
           const headers = new Headers({ 'content-type': contentType });
-          expect(document.check(place, { status: Number(status), headers, text: JSON.stringify(answer) }), status).toEqual([]);
+          expect(
+            document.check(place, { status: Number(status), headers, text: JSON.stringify(answer) }),
+            status,
+          ).toEqual([]);
           if (Number(status) >= 400) expect(answer).toMatchObject({ status: Number(status), type: 'about:blank' });
         }
       }
@@ -157,15 +181,22 @@ describe('the API document', () => {
   it('lists the parameters of the path first, in the order of the path', () => {
     for (const { path, operation } of places) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-      expect(operation.parameters!.slice(0, inPath.length).map(({ name }) => name), operation.operationId).toEqual(inPath);
+      expect(
+        operation.parameters!.slice(0, inPath.length).map(({ name }) => name),
+        operation.operationId,
+      ).toEqual(inPath);
     }
   });
 
   it('lists the branches, although an unknown one is answered with 404 instead of 400', async () => {
     const branches = ['real-estate', 'facilities', 'handyman', 'sports-and-leisure', 'misc'];
-    const { NewAccount, NewProvider, Account, Provider } = document.document.components.schemas as Record<string, { properties: { branch: unknown } }>;
+    const { NewAccount, NewProvider, Account, Provider } = document.document.components.schemas as Record<
+      string,
+      { properties: { branch: unknown } }
+    >;
     for (const schema of [NewAccount, Account]) expect(schema!.properties.branch).toMatchObject({ enum: branches });
-    for (const schema of [NewProvider, Provider]) expect(schema!.properties.branch).toMatchObject({ enum: [...branches, null] });
+    for (const schema of [NewProvider, Provider])
+      expect(schema!.properties.branch).toMatchObject({ enum: [...branches, null] });
     const account = { ownerReference: '4711@acme', accountReference: 'other@acme', branch: 'circus' };
     expect(await crm.post('/account', account)).toMatchObject({ status: 404, body: { code: 'branch.unknown' } });
   });
@@ -199,7 +230,10 @@ function exampleAnswers({ operation }: Place, status: number): unknown[] {
   return examplesOf(operation.responses[status]?.content?.['application/json'], document.document).map(withoutChance);
 }
 
-/** A response without random values and the present time, with only one element of a list, and without other tests' appointments in a timeslot. */
+/**
+ * A response without random values and the present time, with only one element of a list, and without other tests'
+ * appointments in a timeslot.
+ */
 function withoutChance(answer: unknown): unknown {
   const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => {
@@ -212,6 +246,12 @@ function withoutChance(answer: unknown): unknown {
 function addressOf({ path }: Place): string {
   const [, resource = ''] = /^\/crms\/\{crmId\}\/(\w+)\/\{reference\}/.exec(path) ?? [];
   // Another participation than that of the appointment, which is cancelled by then.
-  const given = { ...parameters, reference: references[resource], ...(path.includes('/bookings/') && { participationRef: 'b-2@acme' }) };
-  return path.replace('/crms/{crmId}', '').replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name as keyof typeof given]!));
+  const given = {
+    ...parameters,
+    reference: references[resource],
+    ...(path.includes('/bookings/') && { participationRef: 'b-2@acme' }),
+  };
+  return path
+    .replace('/crms/{crmId}', '')
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name as keyof typeof given]!));
 }

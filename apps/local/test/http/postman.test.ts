@@ -22,7 +22,8 @@ beforeAll(async () => {
 /** Sends a request of the collection as it is after the import. */
 async function send(name: string): Promise<{ status: number; body: unknown }> {
   const { request } = items.get(name)!;
-  const resolve = (text: string): string => collection.variables.replace(text.replaceAll('{{$guid}}', () => crypto.randomUUID()));
+  const resolve = (text: string): string =>
+    collection.variables.replace(text.replaceAll('{{$guid}}', () => crypto.randomUUID()));
   const url = resolve(`{{baseUrl}}${request.url.getPath()}?${request.url.getQueryString()}`);
   const [key, value] = ['key', 'value'].map((part) => resolve(collection.auth!.parameters().get(part) as string));
   const headers = { ...request.getHeaders({ enabled: true }), [key!]: value! };
@@ -42,14 +43,23 @@ describe('the Postman collection', () => {
   });
 
   it('sets up and books, without a change after the import', async () => {
-    for (const name of ['Create a user', 'Create an account', 'Create a provider', 'Create timeslots']) expect(await send(name), name).toMatchObject({ status: 201 });
+    for (const name of ['Create a user', 'Create an account', 'Create a provider', 'Create timeslots'])
+      expect(await send(name), name).toMatchObject({ status: 201 });
     expect(await send('List what can be booked')).toMatchObject({ status: 200 });
-    expect(await send('Book a slot')).toMatchObject({ status: 201, body: { booking: { participation: { state: 'BOOKED' } } } });
-    expect(await send('Get a participation')).toMatchObject({ status: 200, body: { participation: { reference: 'b-2@acme' } } });
+    expect(await send('Book a slot')).toMatchObject({
+      status: 201,
+      body: { booking: { participation: { state: 'BOOKED' } } },
+    });
+    expect(await send('Get a participation')).toMatchObject({
+      status: 200,
+      body: { participation: { reference: 'b-2@acme' } },
+    });
   });
 
   it('contains only variables that it defines', () => {
-    const used = [...JSON.stringify(collection.items.map((item) => item.toJSON() as object)).matchAll(/\{\{([^}$]+)\}\}/g)].map(([, name]) => name!);
+    const used = [
+      ...JSON.stringify(collection.items.map((item) => item.toJSON() as object)).matchAll(/\{\{([^}$]+)\}\}/g),
+    ].map(([, name]) => name!);
     expect([...new Set(used)].filter((name) => !collection.variables.has(name))).toEqual([]);
   });
 });

@@ -15,7 +15,8 @@ async function documentedColumns(): Promise<Set<string>> {
     const [, table, names, personal] = /^\| `(\w+)` \| (.+?) \| (yes|no) \|/.exec(line) ?? [];
     if (table === undefined || names === undefined || personal === undefined) continue;
     const services = section === 'Every service' ? databaseServices : [section];
-    for (const [, name] of names.matchAll(/`(\w+)`/g)) for (const service of services) columns.add(`${service}.${table}.${name}`);
+    for (const [, name] of names.matchAll(/`(\w+)`/g))
+      for (const service of services) columns.add(`${service}.${table}.${name}`);
   }
   return columns;
 }

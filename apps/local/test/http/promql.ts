@@ -14,7 +14,9 @@ export interface ExpressionNeeds {
 export function readExpression(text: string): ExpressionNeeds {
   const top = parser.parse(text).topNode;
   const sliceOf = (node: SyntaxNode): string => text.slice(node.from, node.to);
-  const syntaxErrors = nodesOf(top, (node) => node.type.isError).map((node) => `cannot be read at "${text.slice(node.from, node.from + 20)}"`);
+  const syntaxErrors = nodesOf(top, (node) => node.type.isError).map(
+    (node) => `cannot be read at "${text.slice(node.from, node.from + 20)}"`,
+  );
   const selected = nodesOf(top, ({ name }) => name === 'VectorSelector').map((selector) => ({
     name: selector.getChild('Identifier') === null ? '' : sliceOf(selector.getChild('Identifier')!),
     labels: labelsIn(selector).map(sliceOf),
@@ -28,7 +30,11 @@ export function readExpression(text: string): ExpressionNeeds {
   }));
   const grouped = groupings.flatMap(({ labels, metrics }) => metrics.map((name) => ({ name, labels })));
   const aggregates = nodesOf(top, ({ name }) => name === 'AggregateExpr').length > 0;
-  return { syntaxErrors, metrics: [...selected, ...grouped], resultLabels: aggregates ? groupings.flatMap(({ labels }) => labels) : undefined };
+  return {
+    syntaxErrors,
+    metrics: [...selected, ...grouped],
+    resultLabels: aggregates ? groupings.flatMap(({ labels }) => labels) : undefined,
+  };
 }
 
 function labelsIn(node: SyntaxNode): SyntaxNode[] {

@@ -43,11 +43,15 @@ describe('series and sequences (interface 4.2)', () => {
     expect(new Set(created.body.map(({ reference }) => reference)).size).toBe(10);
     expect(created.body.some(({ reference }) => reference === 'ignored@test')).toBe(false);
     const { seriesId } = created.body[0]!;
-    const inSeries = async () => (await crm.get<Appointment[]>(appointments())).body.filter((appointment) => appointment.seriesId === seriesId);
+    const inSeries = async () =>
+      (await crm.get<Appointment[]>(appointments())).body.filter((appointment) => appointment.seriesId === seriesId);
     expect(await inSeries()).toStrictEqual(created.body);
     expect(await crm.delete(`${appointments()}/withoutNotification`, { seriesId })).toMatchObject({ status: 204 });
     expect(await inSeries()).toEqual([]);
-    expect(await crm.delete(`${appointments()}/withoutNotification`, { seriesId })).toMatchObject({ status: 404, body: { code: 'series.not_found' } });
+    expect(await crm.delete(`${appointments()}/withoutNotification`, { seriesId })).toMatchObject({
+      status: 404,
+      body: { code: 'series.not_found' },
+    });
   });
 
   it('of one day require no weekdays, and are listed as they were answered', async () => {
@@ -62,7 +66,10 @@ describe('series and sequences (interface 4.2)', () => {
       price: { value: 49.5, currency: 'CHF' },
     };
     const seriesData = { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 20 };
-    const created = await crm.post<Appointment[]>(`${own.at}/appointments`, newSeries({ ...details, series_data: seriesData }));
+    const created = await crm.post<Appointment[]>(
+      `${own.at}/appointments`,
+      newSeries({ ...details, series_data: seriesData }),
+    );
     expect(created.status).toBe(201);
     expect(created.body.map(({ start, end }) => [start.slice(11, 16), end.slice(11, 16)])).toEqual([
       ['08:00', '08:20'],
@@ -73,12 +80,32 @@ describe('series and sequences (interface 4.2)', () => {
   });
 
   it.each([
-    ['several days without weekdays', { from: '2031-03-03T09:00', to: '2031-03-04T10:00', raster: 20 }, 'appointment.invalid', '/series_data/weekdays'],
+    [
+      'several days without weekdays',
+      { from: '2031-03-03T09:00', to: '2031-03-04T10:00', raster: 20 },
+      'appointment.invalid',
+      '/series_data/weekdays',
+    ],
     ['no slot at all', { from: '2031-03-03T09:00', to: '2031-03-03T09:10', raster: 20 }, 'series.empty', undefined],
-    ['no listed weekday', { from: '2031-03-03T09:00', to: '2031-03-04T10:00', raster: 20, weekdays: ['7'] }, 'series.empty', undefined],
+    [
+      'no listed weekday',
+      { from: '2031-03-03T09:00', to: '2031-03-04T10:00', raster: 20, weekdays: ['7'] },
+      'series.empty',
+      undefined,
+    ],
     ['more than 1,000', { from: '2031-03-03T00:00', to: '2031-03-03T23:59', raster: 1 }, 'series.too_long', undefined],
-    ['an end before the start', { from: '2031-03-03T09:00', to: '2031-03-02T09:00', raster: 20 }, 'appointment.invalid', '/series_data/to'],
-    ['an unknown weekday', { from: '2031-03-03T09:00', to: '2031-03-04T09:00', raster: 20, weekdays: ['8'] }, 'request.invalid', '/series_data/weekdays/0'],
+    [
+      'an end before the start',
+      { from: '2031-03-03T09:00', to: '2031-03-02T09:00', raster: 20 },
+      'appointment.invalid',
+      '/series_data/to',
+    ],
+    [
+      'an unknown weekday',
+      { from: '2031-03-03T09:00', to: '2031-03-04T09:00', raster: 20, weekdays: ['8'] },
+      'request.invalid',
+      '/series_data/weekdays/0',
+    ],
   ])('are rejected: %s', async (_, seriesData, code, pointer) => {
     const own = await createPractice(crm);
     const refused = await crm.post<Problem>(`${own.at}/appointments`, newSeries({ series_data: seriesData }));

@@ -22,10 +22,18 @@ export interface TestStackOptions {
 }
 
 /** The whole system as `npm start` runs it, with its own data and on a free port. Disposal deletes the data. */
-export async function startTestStack(environment: NodeJS.ProcessEnv = {}, { root, signal }: TestStackOptions = {}): Promise<TestStack> {
+export async function startTestStack(
+  environment: NodeJS.ProcessEnv = {},
+  { root, signal }: TestStackOptions = {},
+): Promise<TestStack> {
   signal?.throwIfAborted();
   const dataDir = await mkdtemp(join(tmpdir(), 'http-test-'));
-  const command = startCommand(dataDir, [], { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment }, root);
+  const command = startCommand(
+    dataDir,
+    [],
+    { LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'warn', ...environment },
+    root,
+  );
   const cancel = (): unknown => command.process.kill('SIGTERM');
   signal?.addEventListener('abort', cancel);
   const stop = async (): Promise<void> => {
@@ -44,7 +52,8 @@ export async function startTestStack(environment: NodeJS.ProcessEnv = {}, { root
       info: await ready(),
       dataDir,
       currentInfo: () => readStackFile(dataDir),
-      loggedErrors: async () => (await Promise.all(services.map((service) => errorsIn(join(dataDir, 'logs', `${service}.log`))))).flat(),
+      loggedErrors: async () =>
+        (await Promise.all(services.map((service) => errorsIn(join(dataDir, 'logs', `${service}.log`))))).flat(),
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

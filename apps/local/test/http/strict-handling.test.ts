@@ -2,12 +2,26 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { examplesOf, type Place } from './api-document.ts';
 import { readAppointment } from './answers.ts';
 import { apiDocument, type Problem } from './client.ts';
-import { createAppointment, createCrm, createPractice, createTimeslot, newAppointment, newUser, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createPractice,
+  createTimeslot,
+  newAppointment,
+  newUser,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 
 const { places, document } = await apiDocument();
 const strict = { headers: { prefer: 'handling=strict' } };
 const withBody = places.flatMap((place) =>
-  bodiesFor(place).map((body, index) => ({ place, body, title: `body ${index + 1} of ${place.operation.operationId}` })),
+  bodiesFor(place).map((body, index) => ({
+    place,
+    body,
+    title: `body ${index + 1} of ${place.operation.operationId}`,
+  })),
 );
 
 let crm: TestCrm;
@@ -22,7 +36,11 @@ describe.each(places)('$operation.operationId', (place) => {
   const query = { ...requiredQuery(place), sendMail: false, 'a/b': 1 };
 
   it('rejects unknown parameters if strict handling is preferred', async () => {
-    const { status, headers, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), body, { query, ...strict });
+    const {
+      status,
+      headers,
+      body: problem,
+    } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), body, { query, ...strict });
     expect({ status, code: problem.code, errors: problem.errors }).toEqual({
       status: 400,
       code: 'request.unknown_field',
@@ -32,13 +50,23 @@ describe.each(places)('$operation.operationId', (place) => {
   });
 
   it('ignores them otherwise', async () => {
-    const { headers, body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body, { query });
+    const { headers, body: answer } = await crm.send<Problem | undefined>(
+      place.method.toUpperCase(),
+      addressOf(place),
+      body,
+      { query },
+    );
     expect(['request.unknown_field', 'request.invalid']).not.toContain(answer?.code);
     expect(headers.get('preference-applied')).toBeNull();
   });
 
   it('accepts known ones', async () => {
-    const { headers, body: answer } = await crm.send<Problem | undefined>(place.method.toUpperCase(), addressOf(place), body, { query: requiredQuery(place), ...strict });
+    const { headers, body: answer } = await crm.send<Problem | undefined>(
+      place.method.toUpperCase(),
+      addressOf(place),
+      body,
+      { query: requiredQuery(place), ...strict },
+    );
     expect(answer?.code).not.toBe('request.unknown_field');
     expect(headers.get('preference-applied')).toBe('handling=strict');
   });
@@ -48,9 +76,16 @@ describe.each(withBody)('$title', ({ place, body }) => {
   const { changed, pointers } = withUnknownFields(body);
 
   it('with unknown fields is rejected and reports them at every depth, if strict handling is preferred', async () => {
-    const { status, body: problem } = await crm.send<Problem>(place.method.toUpperCase(), addressOf(place), changed, strict);
+    const { status, body: problem } = await crm.send<Problem>(
+      place.method.toUpperCase(),
+      addressOf(place),
+      changed,
+      strict,
+    );
     expect({ status, code: problem.code }).toEqual({ status: 400, code: 'request.unknown_field' });
-    expect(problem.errors!.toSorted(byPointer)).toEqual(pointers.map((pointer) => ({ pointer, detail: 'is not a known field' })).toSorted(byPointer));
+    expect(problem.errors!.toSorted(byPointer)).toEqual(
+      pointers.map((pointer) => ({ pointer, detail: 'is not a known field' })).toSorted(byPointer),
+    );
   });
 
   it('with unknown fields is accepted otherwise', async () => {
@@ -62,19 +97,39 @@ describe.each(withBody)('$title', ({ place, body }) => {
 describe('strict handling', () => {
   it('books nothing when a parameter is misspelled', async () => {
     const appointmentReference = await createAppointment(practice);
-    const booking = { reference: unique('booking'), appointmentReference, customerReference: practice.customer, state: 'BOOKED' };
-    expect(await crm.post(`${practice.at}/participations`, booking, { query: { sendMail: false }, ...strict })).toMatchObject({ status: 400 });
+    const booking = {
+      reference: unique('booking'),
+      appointmentReference,
+      customerReference: practice.customer,
+      state: 'BOOKED',
+    };
+    expect(
+      await crm.post(`${practice.at}/participations`, booking, { query: { sendMail: false }, ...strict }),
+    ).toMatchObject({ status: 400 });
     expect((await readAppointment(practice, appointmentReference)).participations).toEqual([]);
   });
 
   it('checks participations, and fields that the kind of body does not use', async () => {
-    const single = { reference: unique('a'), start: '2031-03-03T09:00', end: '2031-03-03T10:00', resourceReference: 'r', productReference: 'p' };
+    const single = {
+      reference: unique('a'),
+      start: '2031-03-03T09:00',
+      end: '2031-03-03T10:00',
+      resourceReference: 'r',
+      productReference: 'p',
+    };
     const participant = { reference: unique('p'), name: 'N', email: 'n@test.example', state: 'BOOKED' };
-    const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
+    const series = {
+      series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 },
+      resourceReference: 'r',
+      productReference: 'p',
+    };
     for (const [body, expected] of [
       [{ ...single, participations: [participant, { ...participant, 'no/te': 'x' }] }, ['/participations/1/no~1te']],
       [{ ...series, participations: [participant] }, ['/participations']],
-      [{ ...single, address: { town: 'B' }, price: { value: 1, currency: 'EUR', tax: 0 } }, ['/address/town', '/price/tax']],
+      [
+        { ...single, address: { town: 'B' }, price: { value: 1, currency: 'EUR', tax: 0 } },
+        ['/address/town', '/price/tax'],
+      ],
     ] as const) {
       const { body: problem } = await crm.post<Problem>(`${practice.at}/appointments`, body, strict);
       expect(problem.errors!.map(({ pointer }) => pointer)).toEqual(expected);
@@ -82,25 +137,55 @@ describe('strict handling', () => {
   });
 
   it('accepts a field that the interface says is ignored', async () => {
-    const series = { series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 }, resourceReference: 'r', productReference: 'p' };
-    expect(await crm.post(`${practice.at}/appointments`, { ...series, reference: 'ignored' }, strict)).toMatchObject({ status: 201 });
+    const series = {
+      series_data: { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 },
+      resourceReference: 'r',
+      productReference: 'p',
+    };
+    expect(await crm.post(`${practice.at}/appointments`, { ...series, reference: 'ignored' }, strict)).toMatchObject({
+      status: 201,
+    });
   });
 
   it.each<[string, (none: null | '') => [path: string, body: object] | Promise<[path: string, body: object]>]>([
-    ['a booking of a timeslot', async (none) => ['/bookings', { ...(await freeSlot()), ...someone(), appointmentReference: none }]],
+    [
+      'a booking of a timeslot',
+      async (none) => ['/bookings', { ...(await freeSlot()), ...someone(), appointmentReference: none }],
+    ],
     [
       'a booking of an appointment',
       async (none) => {
-        const fields = ['timeslotReference', 'start', 'duration', 'productReference', 'productName', 'price', 'contactReference'];
-        return ['/bookings', { ...someone(), appointmentReference: await createAppointment(practice, { acceptBookings: true }), ...Object.fromEntries(fields.map((name) => [name, none])) }];
+        const fields = [
+          'timeslotReference',
+          'start',
+          'duration',
+          'productReference',
+          'productName',
+          'price',
+          'contactReference',
+        ];
+        return [
+          '/bookings',
+          {
+            ...someone(),
+            appointmentReference: await createAppointment(practice, { acceptBookings: true }),
+            ...Object.fromEntries(fields.map((name) => [name, none])),
+          },
+        ];
       },
     ],
-    ['a single appointment', (none) => ['/appointments', { ...newAppointment(practice), series_data: none, from: none, to: none }]],
+    [
+      'a single appointment',
+      (none) => ['/appointments', { ...newAppointment(practice), series_data: none, from: none, to: none }],
+    ],
     [
       'a series',
       (none) => {
         const series_data = { from: '2031-03-03T09:00', to: '2031-03-03T10:00', raster: 30 };
-        return ['/appointments', { ...newAppointment(practice), series_data, start: none, end: none, participations: none }];
+        return [
+          '/appointments',
+          { ...newAppointment(practice), series_data, start: none, end: none, participations: none },
+        ];
       },
     ],
     [
@@ -117,19 +202,29 @@ describe('strict handling', () => {
       const [at, body] = await bodyWith(none);
       expect(await crm.post(practice.at + at, body, strict), JSON.stringify(none)).toMatchObject({ status: 201 });
       const [again, more] = await bodyWith(none);
-      expect(await crm.post(practice.at + again, { ...more, unknown: none }, strict)).toMatchObject({ status: 400, body: { errors: [{ pointer: '/unknown' }] } });
+      expect(await crm.post(practice.at + again, { ...more, unknown: none }, strict)).toMatchObject({
+        status: 400,
+        body: { errors: [{ pointer: '/unknown' }] },
+      });
     }
   });
 
   it('rejects every field if the operation takes no body', async () => {
     const { body: problem } = await crm.delete<Problem>(`${practice.at}/timeslots/t`, { force: true }, strict);
-    expect(problem).toMatchObject({ code: 'request.unknown_field', errors: [{ pointer: '/force', detail: 'is not a known field' }] });
+    expect(problem).toMatchObject({
+      code: 'request.unknown_field',
+      errors: [{ pointer: '/force', detail: 'is not a known field' }],
+    });
   });
 
   it('reports at most 1,000 unknown fields', async () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`field${index}`, 1]));
     const { status, body: problem } = await crm.post<Problem>('/user', many, strict);
-    expect({ status, code: problem.code, named: problem.errors!.length }).toEqual({ status: 400, code: 'request.unknown_field', named: 1_000 });
+    expect({ status, code: problem.code, named: problem.errors!.length }).toEqual({
+      status: 400,
+      code: 'request.unknown_field',
+      named: 1_000,
+    });
   });
 });
 
@@ -154,7 +249,9 @@ function addressOf({ path }: Place): string {
 }
 
 function requiredQuery({ operation }: Place): Record<string, string> {
-  const names = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query' && parameter.required).map(({ name }) => name);
+  const names = (operation.parameters ?? [])
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map(({ name }) => name);
   return Object.fromEntries(names.map((name) => [name, '2031-03-03T09:00']));
 }
 

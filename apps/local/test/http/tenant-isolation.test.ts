@@ -6,7 +6,10 @@ import { cases, type Kind, newReference, type Request, sendRequest, type World }
 import { snapshot, waitUntilQuiet } from './isolation/snapshot.ts';
 import { createWorld } from './isolation/world.ts';
 
-/** Customers are identified per provider, everything else per CRM; so only for these may the same reference exist twice in a CRM. */
+/**
+ * Customers are identified per provider, everything else per CRM; so only for these may the same reference exist twice
+ * in a CRM.
+ */
 const namedByProvider = new Set(['createCustomer', 'updateCustomer']);
 /** Kinds that belong to the CRM and not to a provider, so that no other provider has its own. */
 const ofCrm = new Set<Kind>(['provider', 'user', 'account', 'erasure', 'webhook']);
@@ -20,7 +23,23 @@ let own: { practice: Practice; world: World };
 let sibling: World;
 let foreign: World;
 const absent = Object.fromEntries(
-  ['provider', 'user', 'staff', 'account', 'timeslot', 'appointment', 'series', 'participation', 'mail', 'hold', 'customer', 'resource', 'product', 'erasure', 'webhook'].map((kind) => [kind, newReference()]),
+  [
+    'provider',
+    'user',
+    'staff',
+    'account',
+    'timeslot',
+    'appointment',
+    'series',
+    'participation',
+    'mail',
+    'hold',
+    'customer',
+    'resource',
+    'product',
+    'erasure',
+    'webhook',
+  ].map((kind) => [kind, newReference()]),
 ) as World;
 
 beforeAll(async () => {
@@ -49,37 +68,50 @@ describe('a reference to a resource of someone else', () => {
     before = await snapshot([crm, foreignCrm]);
   });
 
-  it.each(foreignReferences)('%s treats a foreign %s (%s) like an absent one, without any effect', async (operationId, where, kind) => {
-    const reference = await sendWith(operationId, own.world, { [where]: absent[kind] });
-    const candidates = [foreign[kind], ...(ofCrm.has(kind) ? [] : [sibling[kind]])];
-    for (const candidate of candidates) {
-      const answer = await sendWith(operationId, own.world, { [where]: candidate });
-      expect(visible(answer, candidate)).toEqual(visible(reference, absent[kind]));
-    }
-    expect(hidesOrRefuses(operationId, reference), `${reference.status} ${reference.text}`).toBe(true);
-    expect(await snapshot([crm, foreignCrm])).toEqual(before);
-  });
+  it.each(foreignReferences)(
+    '%s treats a foreign %s (%s) like an absent one, without any effect',
+    async (operationId, where, kind) => {
+      const reference = await sendWith(operationId, own.world, { [where]: absent[kind] });
+      const candidates = [foreign[kind], ...(ofCrm.has(kind) ? [] : [sibling[kind]])];
+      for (const candidate of candidates) {
+        const answer = await sendWith(operationId, own.world, { [where]: candidate });
+        expect(visible(answer, candidate)).toEqual(visible(reference, absent[kind]));
+      }
+      expect(hidesOrRefuses(operationId, reference), `${reference.status} ${reference.text}`).toBe(true);
+      expect(await snapshot([crm, foreignCrm])).toEqual(before);
+    },
+  );
 
-  it.each(operations)('%s treats references of another CRM, or of another provider of the same CRM, as absent', async (operationId) => {
-    const references = cases[operationId]!.existing;
-    if (Object.keys(references).length === 0) return;
-    const others = (world: World, exceptProvider: boolean): Record<string, string> =>
-      Object.fromEntries(Object.entries(references).flatMap(([where, kind]) => (exceptProvider && ofCrm.has(kind) ? [] : [[where, world[kind]]])));
-    for (const [world, exceptProvider] of [
-      [foreign, false],
-      [sibling, true],
-    ] as const) {
-      if (exceptProvider && Object.values(references).every((kind) => ofCrm.has(kind))) continue;
-      const answer = await sendWith(operationId, own.world, others(world, exceptProvider));
-      const nothing = await sendWith(operationId, own.world, others(absent, exceptProvider));
-      const masked = (each: Answer, of: World) => Object.values(of).reduce((text, reference) => text.replaceAll(reference, '…'), each.text);
-      expect([answer.status, masked(answer, world)]).toEqual([nothing.status, masked(nothing, absent)]);
-    }
-    expect(await snapshot([crm, foreignCrm])).toEqual(before);
-  });
+  it.each(operations)(
+    '%s treats references of another CRM, or of another provider of the same CRM, as absent',
+    async (operationId) => {
+      const references = cases[operationId]!.existing;
+      if (Object.keys(references).length === 0) return;
+      const others = (world: World, exceptProvider: boolean): Record<string, string> =>
+        Object.fromEntries(
+          Object.entries(references).flatMap(([where, kind]) =>
+            exceptProvider && ofCrm.has(kind) ? [] : [[where, world[kind]]],
+          ),
+        );
+      for (const [world, exceptProvider] of [
+        [foreign, false],
+        [sibling, true],
+      ] as const) {
+        if (exceptProvider && Object.values(references).every((kind) => ofCrm.has(kind))) continue;
+        const answer = await sendWith(operationId, own.world, others(world, exceptProvider));
+        const nothing = await sendWith(operationId, own.world, others(absent, exceptProvider));
+        const masked = (each: Answer, of: World) =>
+          Object.values(of).reduce((text, reference) => text.replaceAll(reference, '…'), each.text);
+        expect([answer.status, masked(answer, world)]).toEqual([nothing.status, masked(nothing, absent)]);
+      }
+      expect(await snapshot([crm, foreignCrm])).toEqual(before);
+    },
+  );
 });
 
-const madeReferences = operations.flatMap((operationId) => (cases[operationId]?.made ?? []).map((where) => [operationId, where] as const));
+const madeReferences = operations.flatMap((operationId) =>
+  (cases[operationId]?.made ?? []).map((where) => [operationId, where] as const),
+);
 
 describe('a reference that another CRM also uses', () => {
   it.each(madeReferences)('%s accepts as %s, without changing what exists there', async (operationId, where) => {
@@ -88,19 +120,23 @@ describe('a reference that another CRM also uses', () => {
     for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
       const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
       expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
-      if (operationId === 'updateCustomer') caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
+      if (operationId === 'updateCustomer')
+        caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
       // There must be room for the next one.
       if (operationId === 'createWebhook') await caller.practice.crm.delete(`/webhooks/${encodeURIComponent(taken)}`);
     }
     expect(await snapshot([foreignCrm])).toEqual(before);
   });
 
-  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))('%s accepts as %s from another provider', async (operationId, where) => {
-    const practice = await createPractice(crm);
-    const world = { ...own.world, provider: practice.provider, customer: practice.customer };
-    const { status, text } = await sendWith(operationId, world, { [where]: sibling.customer }, practice);
-    expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
-  });
+  it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))(
+    '%s accepts as %s from another provider',
+    async (operationId, where) => {
+      const practice = await createPractice(crm);
+      const world = { ...own.world, provider: practice.provider, customer: practice.customer };
+      const { status, text } = await sendWith(operationId, world, { [where]: sibling.customer }, practice);
+      expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
+    },
+  );
 });
 
 describe('the caller’s own resources', () => {
@@ -114,7 +150,12 @@ describe('the caller’s own resources', () => {
 });
 
 /** Sends the request of a case with some of its references replaced. */
-function sendWith(operationId: string, world: World, replaced: Record<string, string>, practice: Practice = own.practice): Promise<Answer> {
+function sendWith(
+  operationId: string,
+  world: World,
+  replaced: Record<string, string>,
+  practice: Practice = own.practice,
+): Promise<Answer> {
   const place = document.places.find(({ operation }) => operation.operationId === operationId)!;
   const { request: usual, alternatives = {} } = cases[operationId]!;
   const request = (Object.keys(replaced).flatMap((where) => alternatives[where] ?? [])[0] ?? usual)(world, practice);
@@ -123,7 +164,10 @@ function sendWith(operationId: string, world: World, replaced: Record<string, st
   return sendRequest(practice.crm, place, request);
 }
 
-/** A DELETE takes an argument from the body or the query, and an appointment or a series: only the place that is replaced is kept. */
+/**
+ * A DELETE takes an argument from the body or the query, and an appointment or a series: only the place that is
+ * replaced is kept.
+ */
 function dropAlternative(request: Request, places: string[]): void {
   const argument = places.find((place) => /^(?:query|body)\.(?:appointmentReference|seriesId)$/.test(place));
   if (argument === undefined || request.query['appointmentReference'] === request.query['seriesId']) return;
@@ -133,7 +177,9 @@ function dropAlternative(request: Request, places: string[]): void {
 
 function replace(request: Request, where: string, reference: string): void {
   const steps = where.split('.');
-  const parent = steps.slice(0, -1).reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], request) as Record<string, unknown>;
+  const parent = steps
+    .slice(0, -1)
+    .reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], request) as Record<string, unknown>;
   parent[steps.at(-1)!] = reference;
 }
 
@@ -154,7 +200,9 @@ function hidesOrRefuses(operationId: string, { status, text }: Answer): boolean 
 /** Every parameter and field of an operation that is a reference, judging by its name in the API document. */
 function documentedReferences(operationId: string): string[] {
   const { operation } = document.places.find((place) => place.operation.operationId === operationId)!;
-  const parameters = (operation.parameters ?? []).filter(({ name }) => name !== 'crmId' && isReferenceName(name)).map((parameter) => `${parameter.in}.${parameter.name}`);
+  const parameters = (operation.parameters ?? [])
+    .filter(({ name }) => name !== 'crmId' && isReferenceName(name))
+    .map((parameter) => `${parameter.in}.${parameter.name}`);
   const schema = operation.requestBody?.content['application/json'].schema;
   return [...new Set([...parameters, ...referencesIn(schema, 'body')])];
 }
@@ -166,6 +214,8 @@ function isReferenceName(name: string): boolean {
 function referencesIn(schema: unknown, at: string): string[] {
   return fieldSchemas(schema, document.document).flatMap(({ properties = {}, items }) => [
     ...referencesIn(items, `${at}.0`),
-    ...Object.entries(properties).flatMap(([name, property]) => (isReferenceName(name) ? [`${at}.${name}`] : referencesIn(property, `${at}.${name}`))),
+    ...Object.entries(properties).flatMap(([name, property]) =>
+      isReferenceName(name) ? [`${at}.${name}`] : referencesIn(property, `${at}.${name}`),
+    ),
   ]);
 }

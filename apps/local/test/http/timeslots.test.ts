@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { apiInfo, type Timeslot } from './answers.ts';
 import { path, type Problem, readPages } from './client.ts';
-import { createAppointment, createCrm, createPractice, newTimeslot, type Practice, type TestCrm, unique } from './crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createPractice,
+  newTimeslot,
+  type Practice,
+  type TestCrm,
+  unique,
+} from './crm.ts';
 
 let crm: TestCrm;
 let practice: Practice;
@@ -16,24 +24,44 @@ describe('timeslots (interface 4.1)', () => {
   const ofResource = (resource: string): string => practice.at + path`/resource/${resource}/timeslots`;
   it('are created together, returned in full in the order of the request, and safe to repeat', async () => {
     const address = { city: 'Berlin', zip: '10115', country: 'DE', street: 'Ufer', number: '1' };
-    const [first, second] = [newTimeslot(practice, { start: '2031-03-03T10:00', address }), newTimeslot(practice, { address: 'https://video.example/1', state: 'CREATED' })];
+    const [first, second] = [
+      newTimeslot(practice, { start: '2031-03-03T10:00', address }),
+      newTimeslot(practice, { address: 'https://video.example/1', state: 'CREATED' }),
+    ];
     const created = await crm.post(timeslots(), { timeslots: [first, second] });
     expect(created.status).toBe(201);
     const { country, ...rest } = address;
     expect(created.body).toStrictEqual([
-      { ...first, address: { ...rest, countryCode: country }, start: '2031-03-03T09:00:00Z', end: '2031-03-03T11:00:00Z', appointments: [] },
+      {
+        ...first,
+        address: { ...rest, countryCode: country },
+        start: '2031-03-03T09:00:00Z',
+        end: '2031-03-03T11:00:00Z',
+        appointments: [],
+      },
       { ...second, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', appointments: [] },
     ]);
     const again = await crm.post(timeslots(), { timeslots: [first, second] });
     expect(again.status).toBe(200);
     expect(again.body).toStrictEqual(created.body);
-    expect(await crm.post(timeslots(), { timeslots: [{ ...first, raster: 15 }] })).toMatchObject({ status: 409, body: { code: 'timeslot.reference_taken' } });
-    expect(await crm.post(timeslots(), { timeslots: [first, newTimeslot(practice, { resourceReference: 'elsewhere@test' })] })).toMatchObject({ status: 201 });
+    expect(await crm.post(timeslots(), { timeslots: [{ ...first, raster: 15 }] })).toMatchObject({
+      status: 409,
+      body: { code: 'timeslot.reference_taken' },
+    });
+    expect(
+      await crm.post(timeslots(), {
+        timeslots: [first, newTimeslot(practice, { resourceReference: 'elsewhere@test' })],
+      }),
+    ).toMatchObject({ status: 201 });
   });
 
   it('get a reference and a start if they have none', async () => {
     const before = Math.floor(Date.now() / 60_000) * 60_000;
-    const { reference: _reference, start: _start, ...rest } = newTimeslot(practice, { resourceReference: 'now@test', end: '2098-01-01T00:00' });
+    const {
+      reference: _reference,
+      start: _start,
+      ...rest
+    } = newTimeslot(practice, { resourceReference: 'now@test', end: '2098-01-01T00:00' });
     const created = await crm.post<Timeslot[]>(timeslots(), { timeslots: [rest, rest] });
     expect(created.status).toBe(201);
     expect(new Set(created.body.map(({ reference }) => reference)).size).toBe(2);
@@ -48,10 +76,19 @@ describe('timeslots (interface 4.1)', () => {
     const resourceReference = 'all-or-none@test';
     const good = newTimeslot(practice, { resourceReference });
     const refused = await crm.post<Problem>(timeslots(), {
-      timeslots: [good, newTimeslot(practice, { end: '2031-03-03T08:00' }), good, newTimeslot(practice, { raster: 300 })],
+      timeslots: [
+        good,
+        newTimeslot(practice, { end: '2031-03-03T08:00' }),
+        good,
+        newTimeslot(practice, { raster: 300 }),
+      ],
     });
     expect(refused).toMatchObject({ status: 400, body: { code: 'timeslot.invalid' } });
-    expect(refused.body.errors?.map(({ pointer }) => pointer)).toEqual(['/timeslots/1/end', '/timeslots/2/reference', '/timeslots/3/raster']);
+    expect(refused.body.errors?.map(({ pointer }) => pointer)).toEqual([
+      '/timeslots/1/end',
+      '/timeslots/2/reference',
+      '/timeslots/3/raster',
+    ]);
     expect((await crm.get(ofResource(resourceReference), { query: day })).body).toEqual([]);
   });
 
@@ -62,9 +99,17 @@ describe('timeslots (interface 4.1)', () => {
       createAppointment(practice),
       createAppointment(practice, { resourceReference: resource, start: '2031-03-03T07:30', end: '2031-03-03T08:30' }),
     ]);
-    const late = newTimeslot(practice, { resourceReference: resource, start: '2031-03-03T14:00', end: '2031-03-03T15:00' });
+    const late = newTimeslot(practice, {
+      resourceReference: resource,
+      start: '2031-03-03T14:00',
+      end: '2031-03-03T15:00',
+    });
     const early = newTimeslot(practice, { resourceReference: resource });
-    const next = newTimeslot(practice, { resourceReference: resource, start: '2031-03-04T00:00', end: '2031-03-04T01:00' });
+    const next = newTimeslot(practice, {
+      resourceReference: resource,
+      start: '2031-03-04T00:00',
+      end: '2031-03-04T01:00',
+    });
     await crm.post(timeslots(), { timeslots: [late, early, next] });
     const { body } = await crm.get<Timeslot[]>(ofResource(resource), { query: day });
     expect(body.map(({ reference }) => reference)).toEqual([early['reference'], late['reference']]);
@@ -72,8 +117,17 @@ describe('timeslots (interface 4.1)', () => {
     expect(body[1]!.appointments).toEqual([]);
     expect(JSON.stringify(body)).not.toContain(other);
     expect(JSON.stringify(body)).not.toContain(before);
-    expect((await crm.get<Timeslot[]>(ofResource(resource), { query: { from: '2031-03-03T10:59:00Z', to: '2031-03-03T12:00:00+01:00' } })).body).toHaveLength(1);
-    expect((await crm.get<Timeslot[]>(ofResource(resource), { query: { from: '2031-03-03T12:00', to: '2031-03-03T14:00' } })).body).toEqual([]);
+    expect(
+      (
+        await crm.get<Timeslot[]>(ofResource(resource), {
+          query: { from: '2031-03-03T10:59:00Z', to: '2031-03-03T12:00:00+01:00' },
+        })
+      ).body,
+    ).toHaveLength(1);
+    expect(
+      (await crm.get<Timeslot[]>(ofResource(resource), { query: { from: '2031-03-03T12:00', to: '2031-03-03T14:00' } }))
+        .body,
+    ).toEqual([]);
   });
 
   it.each([
@@ -81,7 +135,9 @@ describe('timeslots (interface 4.1)', () => {
     ['9998-12-31T23:59-14:00', '9999-01-01T13:59:00Z'],
   ])('may start at %s, the end of the supported years, in the provider’s time zone', async (start, presented) => {
     const end = start.replace('T00:00', 'T12:00').replace('-14:00', '-14:59');
-    const answer = await crm.post<Timeslot[]>(timeslots(), { timeslots: [newTimeslot(practice, { start, end, raster: 1 })] });
+    const answer = await crm.post<Timeslot[]>(timeslots(), {
+      timeslots: [newTimeslot(practice, { start, end, raster: 1 })],
+    });
     expect(answer).toMatchObject({ status: 201, body: [{ start: presented }] });
   });
 
@@ -94,7 +150,13 @@ describe('timeslots (interface 4.1)', () => {
 
   it('come in pages', async () => {
     const resource = `${unique('paged')}@test`;
-    const slots = Array.from({ length: 7 }, (_, hour) => newTimeslot(practice, { resourceReference: resource, start: `2031-03-03T0${hour}:00`, end: `2031-03-03T0${hour}:30` }));
+    const slots = Array.from({ length: 7 }, (_, hour) =>
+      newTimeslot(practice, {
+        resourceReference: resource,
+        start: `2031-03-03T0${hour}:00`,
+        end: `2031-03-03T0${hour}:30`,
+      }),
+    );
     await crm.post(timeslots(), { timeslots: slots });
     const pages = await readPages<Timeslot>(crm, ofResource(resource), { ...day, limit: '3' });
     expect(pages.map(({ length }) => length)).toEqual([3, 3, 1]);
@@ -111,12 +173,27 @@ describe('timeslots (interface 4.1)', () => {
     expect(changed.status).toBe(200);
     expect(changed.body).toStrictEqual({
       'api-info': apiInfo,
-      timeslot: { ...slot, address: null, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', appointments: [], defaultCapacity: 7, state: 'CREATED', defaultAcceptBookings: false },
+      timeslot: {
+        ...slot,
+        address: null,
+        start: '2031-03-03T07:00:00Z',
+        end: '2031-03-03T11:00:00Z',
+        appointments: [],
+        defaultCapacity: 7,
+        state: 'CREATED',
+        defaultAcceptBookings: false,
+      },
     });
-    expect(await crm.put(at, { state: 'BOOKABLE' })).toMatchObject({ status: 200, body: { timeslot: { state: 'BOOKABLE', defaultCapacity: 7 } } });
+    expect(await crm.put(at, { state: 'BOOKABLE' })).toMatchObject({
+      status: 200,
+      body: { timeslot: { state: 'BOOKABLE', defaultCapacity: 7 } },
+    });
     expect(await crm.put(at, { state: 'CREATED' })).toMatchObject({ status: 200 });
     expect(await crm.put(at, {})).toMatchObject({ status: 200 });
-    expect(await crm.put(at, { start: '2031-03-03T13:00' })).toMatchObject({ status: 400, body: { code: 'timeslot.invalid' } });
+    expect(await crm.put(at, { start: '2031-03-03T13:00' })).toMatchObject({
+      status: 400,
+      body: { code: 'timeslot.invalid' },
+    });
 
     const appointment = await createAppointment(practice, { resourceReference: resource });
     const orphaning = { status: 409, body: { code: 'timeslot.has_appointments' } };
@@ -126,12 +203,15 @@ describe('timeslots (interface 4.1)', () => {
     await crm.delete(`${practice.at}/appointments`, { appointmentReference: appointment });
     expect(await crm.put(at, { start: '2031-03-03T09:30' })).toMatchObject({ status: 200 });
     expect(await crm.delete(at)).toMatchObject({ status: 204 });
-    for (const answer of [await crm.delete(at), await crm.put(at, {})]) expect(answer).toMatchObject({ status: 404, body: { code: 'timeslot.not_found' } });
+    for (const answer of [await crm.delete(at), await crm.put(at, {})])
+      expect(answer).toMatchObject({ status: 404, body: { code: 'timeslot.not_found' } });
   });
 
   it('are 404 under a provider that does not exist', async () => {
     const missing = { status: 404, body: { code: 'provider.not_found' } };
-    expect(await crm.post('/provider/nothing%40test/timeslots', { timeslots: [newTimeslot(practice)] })).toMatchObject(missing);
+    expect(await crm.post('/provider/nothing%40test/timeslots', { timeslots: [newTimeslot(practice)] })).toMatchObject(
+      missing,
+    );
     expect(await crm.get('/provider/nothing%40test/resource/r/timeslots', { query: day })).toMatchObject(missing);
   });
 });

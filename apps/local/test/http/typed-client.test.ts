@@ -21,7 +21,11 @@ function open(crm: TestCrm, options: Partial<ClientOptions> = {}): Client {
 }
 
 /** Sends every attempt, and shows its response to the client as this function makes it. */
-function recording(show: (response: Response, attempt: number) => Response = (response) => response): { fetch: Send; attempts: Request[]; statuses: number[] } {
+function recording(show: (response: Response, attempt: number) => Response = (response) => response): {
+  fetch: Send;
+  attempts: Request[];
+  statuses: number[];
+} {
   const attempts: Request[] = [];
   const statuses: number[] = [];
   const send: Send = async (request) => {
@@ -49,7 +53,10 @@ function cutFirst(response: Response, attempt: number): Response {
 }
 
 async function rejection(call: Promise<unknown>): Promise<ProblemError> {
-  const error = await call.then(() => undefined, (reason: unknown) => reason);
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
   expect(error).toBeInstanceOf(ProblemError);
   return error as ProblemError;
 }
@@ -59,15 +66,27 @@ describe('a request of the typed client', () => {
     const client = open(practice.crm);
     const customerReference = `${unique('c')}${name}`;
     const customer = { customerReference, providerReference: practice.provider, userName: 'Grace' };
-    expect((await client.POST('/provider/{providerRef}/customers', { params, body: customer })).response.status).toBe(201);
-    const { data } = await client.GET('/provider/{providerRef}/customers/{customerRef}', { params: { path: { ...params.path, customerRef: customerReference } } });
+    expect((await client.POST('/provider/{providerRef}/customers', { params, body: customer })).response.status).toBe(
+      201,
+    );
+    const { data } = await client.GET('/provider/{providerRef}/customers/{customerRef}', {
+      params: { path: { ...params.path, customerRef: customerReference } },
+    });
     expect(data?.customer).toMatchObject({ customerReference, userName: 'Grace' });
   });
 
   it('rejects with the problem', async () => {
     const path = { ...params.path, appointmentRef: 'none' };
-    const error = await rejection(open(practice.crm).GET('/provider/{providerRef}/appointments/{appointmentRef}', { params: { path } }));
-    expect(error).toMatchObject({ name: 'ProblemError', status: 404, code: 'appointment.not_found', errors: [], reason: undefined });
+    const error = await rejection(
+      open(practice.crm).GET('/provider/{providerRef}/appointments/{appointmentRef}', { params: { path } }),
+    );
+    expect(error).toMatchObject({
+      name: 'ProblemError',
+      status: 404,
+      code: 'appointment.not_found',
+      errors: [],
+      reason: undefined,
+    });
     expect(error.message).toMatch(/^404 appointment\.not_found: \S/);
     expect(error.requestId).toBe(error.response.headers.get('x-request-id'));
   });
@@ -80,7 +99,8 @@ describe('a request of the typed client', () => {
   });
 
   it('rejects with the status if the response is not one of the service', async () => {
-    const proxy = async (): Promise<Response> => new Response('<h1>Bad Gateway</h1>', { status: 502, statusText: 'Bad Gateway' });
+    const proxy = async (): Promise<Response> =>
+      new Response('<h1>Bad Gateway</h1>', { status: 502, statusText: 'Bad Gateway' });
     const error = await rejection(open(practice.crm, { fetch: proxy, retryForMs: 0 }).GET('/webhooks'));
     expect(error).toMatchObject({ status: 502, code: undefined, message: '502 Bad Gateway', requestId: undefined });
   });
@@ -94,8 +114,17 @@ describe('the typed client repeats a request', () => {
     const { fetch, attempts } = recording(show);
     const resource = unique('room');
     const period = { start: '2031-03-03T09:00', end: '2031-03-03T10:00', raster: 60 };
-    const timeslot = { resourceReference: resource, ...period, defaultCapacity: 1, defaultAcceptBookings: true, state: 'BOOKABLE' as const };
-    const { response } = await open(practice.crm, { fetch }).POST('/provider/{providerRef}/timeslots', { params, body: { timeslots: [timeslot] } });
+    const timeslot = {
+      resourceReference: resource,
+      ...period,
+      defaultCapacity: 1,
+      defaultAcceptBookings: true,
+      state: 'BOOKABLE' as const,
+    };
+    const { response } = await open(practice.crm, { fetch }).POST('/provider/{providerRef}/timeslots', {
+      params,
+      body: { timeslots: [timeslot] },
+    });
     expect(response.status).toBe(201);
     expect(await query('calendar', 'SELECT 1 FROM timeslot WHERE resource_reference = $1', [resource])).toHaveLength(1);
     expect(attempts).toHaveLength(2);
@@ -125,7 +154,12 @@ describe('the typed client repeats a request', () => {
     const appointmentReference = await createAppointment(practice);
     const { fetch, statuses } = recording();
     const client = open(practice.crm, { fetch, attemptMs, retryForMs: 60_000 });
-    const body = { reference: unique('booking'), appointmentReference, customerReference: practice.customer, state: 'BOOKED' as const };
+    const body = {
+      reference: unique('booking'),
+      appointmentReference,
+      customerReference: practice.customer,
+      state: 'BOOKED' as const,
+    };
     let booking: ReturnType<typeof book>;
     const book = () => client.POST('/provider/{providerRef}/participations', { params, body });
     await withLockedRow('appointment', appointmentReference, async () => {
@@ -141,14 +175,19 @@ describe('the typed client repeats a request', () => {
     await open(practice.crm).POST('/provider/{providerRef}/customers', { params, body: customer });
     const { fetch, statuses } = recording(loseFirst);
     const path = { ...params.path, customerRef };
-    const { response } = await open(practice.crm, { fetch }).DELETE('/provider/{providerRef}/customers/{customerRef}', { params: { path } });
+    const { response } = await open(practice.crm, { fetch }).DELETE('/provider/{providerRef}/customers/{customerRef}', {
+      params: { path },
+    });
     expect(response.status).toBe(204);
     expect(statuses).toEqual([204, 404]);
   });
 
   it('and knows that a cancellation whose response is lost has not, if nothing is found', async () => {
     const { fetch, statuses } = recording(loseFirst);
-    const cancelling = open(practice.crm, { fetch }).DELETE('/provider/{providerRef}/appointments', { params, body: { appointmentReference: 'none' } });
+    const cancelling = open(practice.crm, { fetch }).DELETE('/provider/{providerRef}/appointments', {
+      params,
+      body: { appointmentReference: 'none' },
+    });
     expect(await rejection(cancelling)).toMatchObject({ code: 'appointment.not_found' });
     expect(statuses).toEqual([404, 404]);
   });
@@ -158,7 +197,9 @@ describe('the typed client does not repeat a request', () => {
   it('that was rejected, or is to wait for longer than it is repeated', async () => {
     const { fetch, statuses } = recording();
     const client = open(await createCrm({ requestsPerMinute: 1 }), { fetch });
-    expect(await rejection(client.GET('/webhooks/{webhookRef}', { params: { path: { webhookRef: 'none' } } }))).toMatchObject({ code: 'webhook.not_found' });
+    expect(
+      await rejection(client.GET('/webhooks/{webhookRef}', { params: { path: { webhookRef: 'none' } } })),
+    ).toMatchObject({ code: 'webhook.not_found' });
     expect(await rejection(client.GET('/webhooks'))).toMatchObject({ code: 'rate.limited' });
     expect(statuses).toEqual([404, 429]);
   });
@@ -205,7 +246,10 @@ describe('the pages of a list', () => {
     for (let count = 0; count < 4; count += 1) await createAppointment(own, { resource: unique('room') });
     const feed = await waitForFeed(own.crm, 5);
     const client = open(own.crm);
-    const ids = async (query: { after?: string }) => (await Array.fromAsync(paginate(client, '/events', { params: { query: { limit: 2, ...query } } }))).map(({ id }) => id);
+    const ids = async (query: { after?: string }) =>
+      (await Array.fromAsync(paginate(client, '/events', { params: { query: { limit: 2, ...query } } }))).map(
+        ({ id }) => id,
+      );
     expect(await ids({})).toEqual(feed.map(({ id }) => id));
     expect(await ids({ after: feed[1]!.id })).toEqual(feed.slice(2).map(({ id }) => id));
     expect(await ids({ after: feed.at(-1)!.id })).toEqual([]);

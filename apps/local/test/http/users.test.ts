@@ -31,7 +31,14 @@ describe('users (interface 4.5)', () => {
   it('rule 1: a known reference updates phone, mobile and names, keeps what is absent, and clears what is null', async () => {
     const user = newUser({ firstName: 'Grace', phone: '1', mobile: '2' });
     await crm.post('/user', user);
-    const again = await crm.post('/user', { reference: user.reference, email: 'other@test.example', username: unique('other'), lastName: 'Murray', phone: null, mobile: '3' });
+    const again = await crm.post('/user', {
+      reference: user.reference,
+      email: 'other@test.example',
+      username: unique('other'),
+      lastName: 'Murray',
+      phone: null,
+      mobile: '3',
+    });
     expect(again).toMatchObject({
       status: 200,
       body: { user: { ...user, lastName: 'Murray', firstName: 'Grace', phone: null, mobile: '3' } },
@@ -54,7 +61,10 @@ describe('users (interface 4.5)', () => {
   it('reject a username that is taken, even by another CRM or in another case', async () => {
     const user = newUser();
     await crm.post('/user', user);
-    const message = { status: 409, body: { code: 'user.username_taken', detail: 'User with given username already exists.' } };
+    const message = {
+      status: 409,
+      body: { code: 'user.username_taken', detail: 'User with given username already exists.' },
+    };
     expect(await crm.post('/user', newUser({ username: user.username.toUpperCase() }))).toMatchObject(message);
     expect(await (await createCrm()).post('/user', newUser({ username: user.username }))).toMatchObject(message);
   });
@@ -67,7 +77,12 @@ describe('users (interface 4.5)', () => {
   ])('take their language from the cookie SERVICE_LANG=%s if the service supports it', async (cookie, language) => {
     const user = newUser();
     await crm.post('/user', user, { headers: { cookie: `SERVICE_LANG=${encodeURIComponent(cookie)}` } });
-    expect(await query('identity', 'SELECT language FROM app_user WHERE crm_id = $1 AND reference = $2', [crm.crmId, user.reference])).toEqual([{ language }]);
+    expect(
+      await query('identity', 'SELECT language FROM app_user WHERE crm_id = $1 AND reference = $2', [
+        crm.crmId,
+        user.reference,
+      ]),
+    ).toEqual([{ language }]);
   });
 
   it('are 404 if there is none', async () => {
@@ -80,7 +95,12 @@ describe('changed users (interface 4.5)', () => {
     const user = newUser({ firstName: 'Grace', phone: '1', mobile: '2' });
     await crm.post('/user', user);
     const changed = { ...user, username: unique('renamed'), lastName: 'Murray', phone: null };
-    const answer = await crm.put(path`/user/${user.reference}`, { username: changed.username, lastName: 'Murray', phone: null, reference: 'other@test' });
+    const answer = await crm.put(path`/user/${user.reference}`, {
+      username: changed.username,
+      lastName: 'Murray',
+      phone: null,
+      reference: 'other@test',
+    });
     expect(answer.status).toBe(200);
     expect(answer.body).toStrictEqual({ 'api-info': apiInfo, user: changed });
     expect((await crm.get(path`/user/${user.reference}`)).body).toStrictEqual(answer.body);
@@ -95,18 +115,27 @@ describe('changed users (interface 4.5)', () => {
     expect(await change({ email: neighbour.email })).toMatchObject({ status: 409, body: emailTaken });
     const usernameTaken = { code: 'user.username_taken', detail: 'User with given username already exists.' };
     expect(await change({ username: neighbour.username })).toMatchObject({ status: 409, body: usernameTaken });
-    expect(await crm.put('/user/nobody%40test', { lastName: 'L' })).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+    expect(await crm.put('/user/nobody%40test', { lastName: 'L' })).toMatchObject({
+      status: 404,
+      body: { code: 'user.not_found' },
+    });
   });
 
   it('have to confirm a new address, by the link of a mail to it', async () => {
     const user = newUser();
     await crm.post('/user', user);
     const email = `new-${user.email}`;
-    expect(await crm.put(path`/user/${user.reference}`, { email })).toMatchObject({ status: 200, body: { user: { email } } });
+    expect(await crm.put(path`/user/${user.reference}`, { email })).toMatchObject({
+      status: 200,
+      body: { user: { email } },
+    });
     expect(await verificationOf(user.reference)).toMatchObject({ email, verified: false });
     const [mail] = await waitForMails(email, 1);
     const token = new URL(linkOf(mail!)).searchParams.get('token')!;
-    expect((await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) })).status).toBe(200);
+    expect(
+      (await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) }))
+        .status,
+    ).toBe(200);
     expect(await verificationOf(user.reference)).toMatchObject({ email, verified: true });
     const again = await crm.put(path`/user/${user.reference}`, { email: user.email });
     expect(again).toMatchObject({ status: 429, body: { code: 'verification.limited' } });
@@ -121,7 +150,10 @@ describe('deleted users (interface 4.5)', () => {
     await crm.post('/user', user);
     await crm.post(`${practice.at}/staff`, { reference: user.reference });
     expect(await crm.delete(path`/user/${user.reference}`)).toMatchObject({ status: 204, text: '' });
-    for (const gone of [await crm.get(path`/user/${user.reference}`), await crm.delete(path`/user/${user.reference}`)]) {
+    for (const gone of [
+      await crm.get(path`/user/${user.reference}`),
+      await crm.delete(path`/user/${user.reference}`),
+    ]) {
       expect(gone).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
     }
     expect(await crm.get(`${practice.at}/staff`)).toMatchObject({ body: [{ reference: practice.owner }] });
@@ -144,12 +176,30 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     expect(invited).toMatchObject({ status: 201, body: { user: { ...person, reference: null, mobile: null } } });
     expect(await crm.post(`${practice.at}/staff`, person)).toMatchObject({ status: 200 });
 
-    const found = await crm.post('/user', { reference, email: person.email, username: unique('ignored'), lastName: 'Lovelace', mobile: '2' });
+    const found = await crm.post('/user', {
+      reference,
+      email: person.email,
+      username: unique('ignored'),
+      lastName: 'Lovelace',
+      mobile: '2',
+    });
     expect(found).toMatchObject({
       status: 200,
-      body: { user: { reference, email: person.email, username: person.username, lastName: 'Lovelace', firstName: 'Ada', phone: '1', mobile: '2' } },
+      body: {
+        user: {
+          reference,
+          email: person.email,
+          username: person.username,
+          lastName: 'Lovelace',
+          firstName: 'Ada',
+          phone: '1',
+          mobile: '2',
+        },
+      },
     });
-    expect(await crm.get(`${practice.at}/staff`)).toMatchObject({ body: [{ reference: practice.owner }, { reference }] });
+    expect(await crm.get(`${practice.at}/staff`)).toMatchObject({
+      body: [{ reference: practice.owner }, { reference }],
+    });
 
     const [mail] = await waitForMails(person.email, 1);
     expect(mail!.subject).toBe(`Bitte bestätigen Sie Ihre E-Mail-Adresse für ${crm.crmId}`);
@@ -159,7 +209,8 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     for (let opened = 0; opened < 2; opened += 1) await expectConfirmPage(link, person.email);
 
     const token = new URL(link).searchParams.get('token')!;
-    const confirm = (): Promise<Response> => fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    const confirm = (): Promise<Response> =>
+      fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
     const confirmed = await confirm();
     expect(confirmed.status).toBe(200);
     const confirmedPage = await confirmed.text();
@@ -169,7 +220,8 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
       expect(response.status).toBe(410);
       expect(await response.text()).toContain('bereits bestätigt');
     }
-    const verified = 'SELECT email_verified_at IS NOT NULL AS verified FROM app_user WHERE crm_id = $1 AND reference = $2';
+    const verified =
+      'SELECT email_verified_at IS NOT NULL AS verified FROM app_user WHERE crm_id = $1 AND reference = $2';
     expect(await query('identity', verified, [crm.crmId, reference])).toEqual([{ verified: true }]);
     expect(await readMails(person.email)).toHaveLength(1);
   });
@@ -189,9 +241,16 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     await crm.send('POST', path`/user/${user.reference}/verification`);
     const [mail] = await waitForMails(user.email, 1);
     const link = linkOf(mail!);
-    await query('identity', `UPDATE email_verification SET expires_at = now() WHERE crm_id = $1 AND user_id = (SELECT id FROM app_user WHERE email = $2)`, [crm.crmId, user.email]);
+    await query(
+      'identity',
+      `UPDATE email_verification SET expires_at = now() WHERE crm_id = $1 AND user_id = (SELECT id FROM app_user WHERE email = $2)`,
+      [crm.crmId, user.email],
+    );
     const token = new URL(link).searchParams.get('token')!;
-    const pressed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    const pressed = await fetch(`${inject('stack').gateway}/verify-email`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+    });
     for (const response of [await fetch(link), pressed]) {
       expect(response.status).toBe(410);
       expect(await response.text()).toContain(`${crm.crmId} kann Ihnen einen neuen schicken`);
@@ -205,21 +264,30 @@ describe('a person who is invited and then created (interface 4.5, rule 3)', () 
     const practice = await createPractice(crm);
     const { reference: _reference, ...person } = newUser();
     expect((await crm.post(`${practice.at}/staff`, { ...person, language })).status).toBe(201);
-    expect(await query('identity', 'SELECT language FROM app_user WHERE email = $1', [person.email])).toEqual([{ language: spoken }]);
+    expect(await query('identity', 'SELECT language FROM app_user WHERE email = $1', [person.email])).toEqual([
+      { language: spoken },
+    ]);
   });
 
   it('learns when a link does not exist', async () => {
-    const response = await fetch(`${inject('stack').gateway}/verify-email?token=nothing`, { headers: { 'accept-language': 'de-CH,en' } });
+    const response = await fetch(`${inject('stack').gateway}/verify-email?token=nothing`, {
+      headers: { 'accept-language': 'de-CH,en' },
+    });
     expect(response.status).toBe(404);
     expect(await response.text()).toContain('Diesen Link gibt es nicht');
   });
 });
 
 describe('a requested verification mail (interface 4.5)', () => {
-  const request = (reference: string, options = {}) => crm.send('POST', path`/user/${reference}/verification`, undefined, options);
+  const request = (reference: string, options = {}) =>
+    crm.send('POST', path`/user/${reference}/verification`, undefined, options);
   const letPass = async (interval: string) => {
     for (const table of ['email_verification', 'verification_mailbox']) {
-      await query('identity', `UPDATE ${table} SET requested_at = ARRAY(SELECT requested - $2::interval FROM unnest(requested_at) AS requested) WHERE crm_id = $1`, [crm.crmId, interval]);
+      await query(
+        'identity',
+        `UPDATE ${table} SET requested_at = ARRAY(SELECT requested - $2::interval FROM unnest(requested_at) AS requested) WHERE crm_id = $1`,
+        [crm.crmId, interval],
+      );
     }
   };
 
@@ -236,7 +304,10 @@ describe('a requested verification mail (interface 4.5)', () => {
     const [, second] = await waitForMails(user.email, 2);
     expect((await fetch(linkOf(first!))).status).toBe(404);
     const token = new URL(linkOf(second!)).searchParams.get('token')!;
-    const confirmed = await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
+    const confirmed = await fetch(`${inject('stack').gateway}/verify-email`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+    });
     expect(confirmed.status).toBe(200);
 
     expect(await verificationOf(user.reference)).toMatchObject({ email: user.email, verified: true });
@@ -285,7 +356,10 @@ describe('a requested verification mail (interface 4.5)', () => {
     const user = newUser();
     await crm.post('/user', user);
     const none = { email: user.email, verified: false, sentAt: null, expiresAt: null };
-    expect((await crm.get(path`/user/${user.reference}/verification`)).body).toStrictEqual({ 'api-info': apiInfo, verification: none });
+    expect((await crm.get(path`/user/${user.reference}/verification`)).body).toStrictEqual({
+      'api-info': apiInfo,
+      verification: none,
+    });
     const before = Math.floor(Date.now() / 1_000) * 1_000;
     await request(user.reference);
     const [mail] = await waitForMails(user.email, 1);
@@ -296,8 +370,16 @@ describe('a requested verification mail (interface 4.5)', () => {
     expect(Date.parse(expiresAt!)).toBeGreaterThanOrEqual(Date.parse(sentAt!) + 86_400_000);
     const token = new URL(linkOf(mail!)).searchParams.get('token')!;
     await fetch(`${inject('stack').gateway}/verify-email`, { method: 'POST', body: new URLSearchParams({ token }) });
-    expect(await verificationOf(user.reference)).toStrictEqual({ email: user.email, verified: true, sentAt, expiresAt: null });
-    expect(await crm.get('/user/nobody%40test/verification')).toMatchObject({ status: 404, body: { code: 'user.not_found' } });
+    expect(await verificationOf(user.reference)).toStrictEqual({
+      email: user.email,
+      verified: true,
+      sentAt,
+      expiresAt: null,
+    });
+    expect(await crm.get('/user/nobody%40test/verification')).toMatchObject({
+      status: 404,
+      body: { code: 'user.not_found' },
+    });
   });
 
   it('is not sent to a derived address', async () => {

@@ -6,6 +6,7 @@ import type { StackInfo } from '../../src/stack-file.ts';
 /** Waits until every service has confirmed every erasure. */
 export async function waitForErasures(stack: StackInfo, timeoutMs: number): Promise<void> {
   using erasures = createClient(ErasureServiceService, 'customer', stack.admin.customer);
-  const complete = async (): Promise<boolean> => (await erasures.listErasures({})).erasures.every(({ completedAt }) => completedAt !== undefined);
+  const complete = async (): Promise<boolean> =>
+    (await erasures.listErasures({})).erasures.every(({ completedAt }) => completedAt !== undefined);
   await waitUntil(complete, { what: 'all erasures to be complete', timeoutMs, intervalMs: 200 });
 }

@@ -12,7 +12,11 @@ export interface TestReceiver extends WebhookReceiver {
 }
 
 export async function startReceiver(): Promise<TestReceiver> {
-  const seen = { events: [] as WebhookEvent[], forgeries: 0, answer: (response: ServerResponse): void => void response.writeHead(204).end() };
+  const seen = {
+    events: [] as WebhookEvent[],
+    forgeries: 0,
+    answer: (response: ServerResponse): void => void response.writeHead(204).end(),
+  };
   const receiver = await startWebhookReceiver((event, response) => {
     if (event === undefined) test.forgeries += 1;
     else test.events.push(event);

@@ -1,6 +1,7 @@
 /**
- * Measures the cost of a lost stream: starts a stack, puts a million sent events into calendar's outbox (and into the inbox of notification, which
- * has processed them), deletes the stream, and books every 5 s until all are published again. Prints how long each booking and its mail took.
+ * Measures the cost of a lost stream: starts a stack, puts a million sent events into calendar's outbox (and into the
+ * inbox of notification, which has processed them), deletes the stream, and books every 5 s until all are published
+ * again. Prints how long each booking and its mail took.
  *
  *   npx node apps/local/test/measure/refill.ts [events]
  */
@@ -26,7 +27,8 @@ await using stack = await startTestStack({ NATS_URL: nats.url('test') });
 const { info } = stack;
 await playDemo(info, 'before', () => {});
 console.log(`inserting ${count} events`);
-for (let inserted = 0; inserted < count; inserted += perStatement) await insertSentEvents(Math.min(perStatement, count - inserted));
+for (let inserted = 0; inserted < count; inserted += perStatement)
+  await insertSentEvents(Math.min(perStatement, count - inserted));
 await deleteStream();
 const startedAt = performance.now();
 console.log('the stream is deleted\n  seconds  booking and mail (ms)');
@@ -36,7 +38,12 @@ for (let run = 0; run === 0 || (await isRefilling()); run += 1) {
   console.log(`${seconds(before).padStart(9)}  ${Math.round(performance.now() - before)}`);
   await delay(pauseMs);
 }
-const [outbox] = await query<{ unsent: string }>('calendar', 'SELECT count(*) AS unsent FROM outbox WHERE sent_at IS NULL', [], info);
+const [outbox] = await query<{ unsent: string }>(
+  'calendar',
+  'SELECT count(*) AS unsent FROM outbox WHERE sent_at IS NULL',
+  [],
+  info,
+);
 console.log(`the stream is complete again after ${seconds(performance.now())} s; ${outbox!.unsent} events wait`);
 
 async function insertSentEvents(rows: number): Promise<void> {
@@ -49,17 +56,31 @@ async function insertSentEvents(rows: number): Promise<void> {
     [subject, type, payload, rows],
     info,
   );
-  await query('notification', 'INSERT INTO inbox (consumer, event_id) SELECT $1, unnest($2::uuid[])', [consumer, inserted.map(({ id }) => id)], info);
+  await query(
+    'notification',
+    'INSERT INTO inbox (consumer, event_id) SELECT $1, unnest($2::uuid[])',
+    [consumer, inserted.map(({ id }) => id)],
+    info,
+  );
 }
 
 async function deleteStream(): Promise<void> {
-  await using broker = connectBroker({ url: nats.url('test'), name: 'measure', logger: createLogger({ service: 'measure', level: 'warn' }) });
+  await using broker = connectBroker({
+    url: nats.url('test'),
+    name: 'measure',
+    logger: createLogger({ service: 'measure', level: 'warn' }),
+  });
   const { manager } = await broker.jetStream(AbortSignal.timeout(connectMs));
   await manager.streams.delete('scheduling');
 }
 
 async function isRefilling(): Promise<boolean> {
-  const positions = await query<{ refilling: boolean }>('calendar', 'SELECT refill_after IS NOT NULL AS refilling FROM outbox_position', [], info);
+  const positions = await query<{ refilling: boolean }>(
+    'calendar',
+    'SELECT refill_after IS NOT NULL AS refilling FROM outbox_position',
+    [],
+    info,
+  );
   return positions[0]?.refilling === true;
 }
 

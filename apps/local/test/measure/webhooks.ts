@@ -1,6 +1,6 @@
 /**
- * Measures the delivery to webhooks: how late events are at a fast endpoint, while that of a second CRM hangs and that of a third answers 500; and how long it takes to send a day
- * again, while new events happen.
+ * Measures the delivery to webhooks: how late events are at a fast endpoint, while that of a second CRM hangs and that
+ * of a third answers 500; and how long it takes to send a day again, while new events happen.
  *
  *   npx node apps/local/test/measure/webhooks.ts [seconds] [events]
  */
@@ -51,7 +51,10 @@ async function subscribe(answer: (response: ServerResponse) => void): Promise<Su
   );
   const crm = await createCrm({}, stack.info);
   const practice = await createPractice(crm);
-  const { body } = await crm.post<{ webhook: { secret: string } }>('/webhooks', { reference: 'hook', url: receiver.url });
+  const { body } = await crm.post<{ webhook: { secret: string } }>('/webhooks', {
+    reference: 'hook',
+    url: receiver.url,
+  });
   receiver.secret = body.webhook.secret;
   return { crm, practice, received };
 }
@@ -62,12 +65,18 @@ async function change({ crm, practice }: Subscriber, note: string): Promise<void
 
 async function measureLag(): Promise<void> {
   const count = seconds * changesPerSecond;
-  for (let index = 0; index < count; index += 1) await Promise.all([...[hanging, failing, fast].map((each) => change(each, String(index))), delay(1_000 / changesPerSecond)]);
+  for (let index = 0; index < count; index += 1)
+    await Promise.all([
+      ...[hanging, failing, fast].map((each) => change(each, String(index))),
+      delay(1_000 / changesPerSecond),
+    ]);
   await waitUntil(() => fast.received.length >= count, { what: 'the events', timeoutMs: 60_000 });
   const lags = fast.received.map(({ lagMs }) => lagMs).toSorted((a, b) => a - b);
   const at = (share: number): number => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))]!;
   console.log(`${lags.length} events at the fast endpoint: lag p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`);
-  console.log(`meanwhile the hanging one got ${hanging.received.length} requests, the failing one ${failing.received.length}`);
+  console.log(
+    `meanwhile the hanging one got ${hanging.received.length} requests, the failing one ${failing.received.length}`,
+  );
 }
 
 async function measureReplay(): Promise<void> {
@@ -77,7 +86,14 @@ async function measureReplay(): Promise<void> {
   const startedAt = performance.now();
   await crm.put('/webhooks/hook', { after: 'start' });
   const expected = async (): Promise<string[]> =>
-    (await query<{ id: string }>('webhook', 'SELECT id FROM event WHERE crm_id = $1 ORDER BY sequence', [crm.crmId], stack.info)).map(({ id }) => id);
+    (
+      await query<{ id: string }>(
+        'webhook',
+        'SELECT id FROM event WHERE crm_id = $1 ORDER BY sequence',
+        [crm.crmId],
+        stack.info,
+      )
+    ).map(({ id }) => id);
   let changes = 0;
   const isComplete = async (): Promise<boolean> => {
     if (received.length >= replayed) return received.length >= (await expected()).length;
@@ -89,6 +105,8 @@ async function measureReplay(): Promise<void> {
   const arrived = [...new Set(received.map(({ event }) => event.id))];
   const isSame = JSON.stringify(arrived) === JSON.stringify(await expected());
   const tookS = (performance.now() - startedAt) / 1_000;
-  console.log(`${received.length} events sent again in ${tookS.toFixed(0)} s, ${(received.length / tookS).toFixed(0)} per second; ${changes} new ones meanwhile`);
+  console.log(
+    `${received.length} events sent again in ${tookS.toFixed(0)} s, ${(received.length / tookS).toFixed(0)} per second; ${changes} new ones meanwhile`,
+  );
   console.log(isSame ? 'complete, and in order' : 'NOT complete, or not in order');
 }

@@ -43,6 +43,8 @@ export function servicesOf(root: string): Service[] {
 
 /** Old services with new libraries would be neither version. */
 async function requireOwnLibraries(root: string, service: Service): Promise<void> {
-  const library = await realpath(createRequire(join(root, 'apps', service, 'src/main.ts')).resolve('@scheduling/runtime'));
+  const library = await realpath(
+    createRequire(join(root, 'apps', service, 'src/main.ts')).resolve('@scheduling/runtime'),
+  );
   if (!library.startsWith(join(root, 'libs'))) throw new Error(`${service} of ${root} would run with ${library}`);
 }

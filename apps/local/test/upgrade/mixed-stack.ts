@@ -23,7 +23,10 @@ import type { StackInfo } from '../../src/stack-file.ts';
 import { servicesOf } from './landed-version.ts';
 import { operatorAddress } from './operator-address.ts';
 
-/** The code of each service: a folder that contains `apps` and `libs`. A service that is new does not run in a version without it. */
+/**
+ * The code of each service: a folder that contains `apps` and `libs`. A service that is new does not run in a version
+ * without it.
+ */
 export type Versions = Record<Service, string>;
 
 /** Permanent databases, NATS and inbox, and a process for each service that may be of any version. */
@@ -44,26 +47,56 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-upgrade-stack-'));
   starting.defer(() => rm(folder, { recursive: true, force: true }));
-  // A version from before there were users gives none: an installation first rolls out its successor, then turns users on.
+  // A version from before there were users gives none: an installation first rolls out its successor, then turns users
+  // on.
   const nats = starting.use(await startTestNats({ users: false }));
   const inbox = starting.use(await startInbox({ dataDir: folder }));
   const databases = Object.fromEntries(
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
-  const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<Service, string>;
-  const around: Surroundings = { ...(await choosePorts(0)), databaseUrls: databases, natsUrls, smtpUrl: inbox.smtpUrl, sandboxSmtpUrl: inbox.smtpUrl, webhookSecretKeys: newSecretKeys(), logLevel: 'warn' };
+  const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<
+    Service,
+    string
+  >;
+  const around: Surroundings = {
+    ...(await choosePorts(0)),
+    databaseUrls: databases,
+    natsUrls,
+    smtpUrl: inbox.smtpUrl,
+    sandboxSmtpUrl: inbox.smtpUrl,
+    webhookSecretKeys: newSecretKeys(),
+    logLevel: 'warn',
+  };
   const runner = createRunner(folder, around);
   starting.defer(() => runner.stop());
   await runner.migrate(root);
   await runner.run(Object.fromEntries(services.map((service) => [service, root])) as Versions);
 
-  const addresses = Object.fromEntries(services.map((service) => [service, `${host}:${around.ports[service].main}`])) as StackInfo['services'];
-  const admin = Object.fromEntries(databaseServices.map((service) => [service, `${host}:${around.adminPorts[service]}`])) as StackInfo['admin'];
+  const addresses = Object.fromEntries(
+    services.map((service) => [service, `${host}:${around.ports[service].main}`]),
+  ) as StackInfo['services'];
+  const admin = Object.fromEntries(
+    databaseServices.map((service) => [service, `${host}:${around.adminPorts[service]}`]),
+  ) as StackInfo['admin'];
   using client = createAdminClient(await operatorAddress({ services: addresses, admin }, 'identity'));
   const apiKey = await ensureDemoCrm(client, folder);
-  const info = { gateway: publicUrl(around.ports), inbox: inbox.webUrl, crmId: demoCrmId, apiKey, databases, services: addresses, admin };
+  const info = {
+    gateway: publicUrl(around.ports),
+    inbox: inbox.webUrl,
+    crmId: demoCrmId,
+    apiKey,
+    databases,
+    services: addresses,
+    admin,
+  };
   const started = starting.move();
-  return { info, migrate: runner.migrate, run: runner.run, complaints: () => readErrors(folder), [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return {
+    info,
+    migrate: runner.migrate,
+    run: runner.run,
+    complaints: () => readErrors(folder),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
 }
 
 function createRunner(folder: string, around: Surroundings) {
@@ -86,10 +119,15 @@ function createRunner(folder: string, around: Surroundings) {
 
   return {
     migrate: async (root: string): Promise<void> => {
-      for (const service of databaseServices.filter((each) => servicesOf(root).includes(each))) await migrateService(optionsOf(service, root));
+      for (const service of databaseServices.filter((each) => servicesOf(root).includes(each)))
+        await migrateService(optionsOf(service, root));
     },
     run: async (versions: Versions): Promise<void> => {
-      await Promise.all(services.filter((service) => running.get(service)?.root !== versions[service]).map((service) => replace(service, versions[service])));
+      await Promise.all(
+        services
+          .filter((service) => running.get(service)?.root !== versions[service])
+          .map((service) => replace(service, versions[service])),
+      );
     },
     stop: async (): Promise<void> => {
       await Promise.all([...running.values()].map(({ child }) => child.stop('SIGTERM', stopTimeoutMs)));
@@ -99,7 +137,9 @@ function createRunner(folder: string, around: Surroundings) {
 
 async function readErrors(folder: string): Promise<string[]> {
   const lines = await Promise.all(
-    services.map(async (service) => (await readLog(folder, service)).split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))),
+    services.map(async (service) =>
+      (await readLog(folder, service)).split('\n').filter((line) => /"level":"(error|fatal)"/.test(line)),
+    ),
   );
   return lines.flat();
 }

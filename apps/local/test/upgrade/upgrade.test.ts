@@ -29,10 +29,13 @@ afterAll(async () => {
   await landed?.[Symbol.asyncDispose]();
 });
 
-it.each(databaseServices)('the migrations bring the landed database of %s to the schema of the new version', async (service) => {
-  const expected = await readFile(join(repositoryRoot, 'apps', service, 'src/db/schema.sql'), 'utf8');
-  expect(await describeSchema(stack.info.databases[service])).toBe(expected);
-});
+it.each(databaseServices)(
+  'the migrations bring the landed database of %s to the schema of the new version',
+  async (service) => {
+    const expected = await readFile(join(repositoryRoot, 'apps', service, 'src/db/schema.sql'), 'utf8');
+    expect(await describeSchema(stack.info.databases[service])).toBe(expected);
+  },
+);
 
 it('the landed version works on the new schema', async () => {
   await useServices(stack.info, 'migrated', lasting);

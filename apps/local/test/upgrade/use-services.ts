@@ -19,9 +19,9 @@ interface ListedAppointment {
 }
 
 /**
- * Exercises everything that involves several services: a setup and a booking with its mail (calls to every service, an event to notification), a new
- * customer name (an event to calendar), and an erasure until every service has confirmed it (events both ways). Then the same name again for a person
- * from an earlier run, whose rows another version wrote.
+ * Exercises everything that involves several services: a setup and a booking with its mail (calls to every service, an
+ * event to notification), a new customer name (an event to calendar), and an erasure until every service has confirmed
+ * it (events both ways). Then the same name again for a person from an earlier run, whose rows another version wrote.
  */
 export async function useServices(info: Info, run: string, lasting: LastingCustomer): Promise<void> {
   const mail = await playLandedDemo(info, run);
@@ -37,7 +37,9 @@ async function rename(info: Info, run: string, userName: string): Promise<void> 
   const body = { customerReference: customer, providerReference: providerOf(run), userName };
   await send(info, 'PUT', `${pathOf(run)}/customers/${encodeURIComponent(customer)}`, body, [200]);
   await eventually(async () => {
-    const names = (await listAppointments(info, run)).flatMap(({ participations }) => participations.map(({ name }) => name));
+    const names = (await listAppointments(info, run)).flatMap(({ participations }) =>
+      participations.map(({ name }) => name),
+    );
     expect(names).toContain(userName);
   });
 }
@@ -45,18 +47,42 @@ async function rename(info: Info, run: string, userName: string): Promise<void> 
 async function bookForLasting(info: Info, run: string, lasting: LastingCustomer): Promise<void> {
   const at = pathOf(lasting.run);
   const appointment = `again-${run}@demo`;
-  const seat = { reference: appointment, start: '2031-03-03T09:00', end: '2031-03-03T10:00', capacity: 1, acceptBookings: true };
+  const seat = {
+    reference: appointment,
+    start: '2031-03-03T09:00',
+    end: '2031-03-03T10:00',
+    capacity: 1,
+    acceptBookings: true,
+  };
   const what = { resourceReference: `chair-${lasting.run}@demo`, productReference: 'cut@demo', productName: 'Haircut' };
   await send(info, 'POST', `${at}/appointments`, { ...seat, ...what }, [201]);
-  const booking = { reference: `again-booking-${run}@demo`, appointmentReference: appointment, customerReference: `grace-${lasting.run}@demo`, state: 'BOOKED' };
+  const booking = {
+    reference: `again-booking-${run}@demo`,
+    appointmentReference: appointment,
+    customerReference: `grace-${lasting.run}@demo`,
+    state: 'BOOKED',
+  };
   await send(info, 'POST', `${at}/participations`, booking, [201]);
-  const references = (await listAppointments(info, lasting.run)).flatMap(({ participations }) => participations.map(({ reference }) => reference));
+  const references = (await listAppointments(info, lasting.run)).flatMap(({ participations }) =>
+    participations.map(({ reference }) => reference),
+  );
   expect(references).toContain(booking.reference);
 }
 
 async function erase(info: Info, run: string): Promise<void> {
-  await send(info, 'DELETE', `${pathOf(run)}/customers/${encodeURIComponent(`grace-${run}@demo`)}?ignoreFutureAppointments`, undefined, [204]);
-  using erasures = createClient(ErasureServiceService, 'customer', await operatorAddress(info, 'customer'), longTimeout);
+  await send(
+    info,
+    'DELETE',
+    `${pathOf(run)}/customers/${encodeURIComponent(`grace-${run}@demo`)}?ignoreFutureAppointments`,
+    undefined,
+    [204],
+  );
+  using erasures = createClient(
+    ErasureServiceService,
+    'customer',
+    await operatorAddress(info, 'customer'),
+    longTimeout,
+  );
   await eventually(async () => {
     const open = (await erasures.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
     expect(open).toEqual([]);
@@ -74,7 +100,10 @@ async function send(info: Info, method: string, path: string, body: unknown, exp
   return eventually(async () => {
     const response = await fetch(`${info.gateway}/crms/${info.crmId}${path}`, {
       method,
-      headers: { 'x-service-client-id': info.apiKey, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        'x-service-client-id': info.apiKey,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();

@@ -35,7 +35,13 @@ describe('the content lines of a calendar (RFC 5545, 3.1)', () => {
   });
 
   it.each(texts)('have at most 75 octets, and are read back as written: %s', (_kind, text) => {
-    const calendar = writeCalendar({ ...booking, summary: text, location: text, description: text, attendee: { ...booking.attendee, name: text } });
+    const calendar = writeCalendar({
+      ...booking,
+      summary: text,
+      location: text,
+      description: text,
+      attendee: { ...booking.attendee, name: text },
+    });
     for (const line of calendar.split('\r\n')) expect(Buffer.byteLength(line), line).toBeLessThanOrEqual(75);
     expect(calendar).not.toContain('\uFFFD');
     const event = new ICAL.Event(new ICAL.Component(ICAL.parse(calendar) as unknown[]).getFirstSubcomponent('vevent')!);

@@ -1,4 +1,11 @@
-import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, type ICalEvent, ICalEventBusyStatus, ICalEventStatus } from 'ical-generator';
+import ical, {
+  ICalAttendeeRole,
+  ICalAttendeeStatus,
+  ICalCalendarMethod,
+  type ICalEvent,
+  ICalEventBusyStatus,
+  ICalEventStatus,
+} from 'ical-generator';
 import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
 import { uriAddressOf } from '../ascii-address.ts';
@@ -6,8 +13,14 @@ import { occursTwice } from '../occurs-twice.ts';
 
 /** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
 const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });
-/** The offset of a zone by its VTIMEZONE, at a local date and time. To look it up takes half a millisecond, and those who book the same appointment share it. */
-const offsets = new LRUCache<string, string, [id: string, date: string, time: string]>({ max: 1_000, memoMethod: (_key, _stale, { context }) => offsetOf(...context) });
+/**
+ * The offset of a zone by its VTIMEZONE, at a local date and time. To look it up takes half a millisecond, and those
+ * who book the same appointment share it.
+ */
+const offsets = new LRUCache<string, string, [id: string, date: string, time: string]>({
+  max: 1_000,
+  memoMethod: (_key, _stale, { context }) => offsetOf(...context),
+});
 
 /** REQUEST adds a booking to the person's calendar, CANCEL removes it. */
 export type CalendarMethod = 'REQUEST' | 'CANCEL';
@@ -15,7 +28,9 @@ export type CalendarMethod = 'REQUEST' | 'CANCEL';
 /** A booking as shown in the calendar of the person who booked. Texts are already cleaned. */
 export interface CalendarBooking {
   participationId: string;
-  /** Of the participation: increases with every change, so that the newest message wins in whatever order mails arrive. */
+  /**
+   * Of the participation: increases with every change, so that the newest message wins in whatever order mails arrive.
+   */
   version: number;
   method: CalendarMethod;
   summary: string;
@@ -34,7 +49,10 @@ export interface CalendarBooking {
 export interface CalendarOrganizer {
   name: string;
   address: string;
-  /** The sender of the mail, if it is somebody else: clients accept messages about an event only from its organizer or from whoever acts on its behalf. */
+  /**
+   * The sender of the mail, if it is somebody else: clients accept messages about an event only from its organizer or
+   * from whoever acts on its behalf.
+   */
   sentBy?: string | undefined;
 }
 
@@ -73,8 +91,16 @@ export function uidOf(participationId: string): string {
   return `${participationId}@participation.scheduling`;
 }
 
-function organizerOf({ name, address, sentBy }: CalendarOrganizer): { name: string; email: string; sentBy: string | undefined } {
-  return { name: parameterText(name), email: uriAddressOf(address), sentBy: sentBy === undefined ? undefined : uriAddressOf(sentBy) };
+function organizerOf({ name, address, sentBy }: CalendarOrganizer): {
+  name: string;
+  email: string;
+  sentBy: string | undefined;
+} {
+  return {
+    name: parameterText(name),
+    email: uriAddressOf(address),
+    sentBy: sentBy === undefined ? undefined : uriAddressOf(sentBy),
+  };
 }
 
 /** The person who booked has already accepted, so no client should ask again. */
@@ -94,8 +120,9 @@ function parameterText(text: string): string {
 }
 
 /**
- * The zone's VTIMEZONE, if its rules map every local time to the intended instant. Otherwise undefined, and the times are written in UTC: the
- * rules are today's, so they may not fit a year with different rules, and a local time that occurs twice is ambiguous.
+ * The zone's VTIMEZONE, if its rules map every local time to the intended instant. Otherwise undefined, and the times
+ * are written in UTC: the rules are today's, so they may not fit a year with different rules, and a local time that
+ * occurs twice is ambiguous.
  */
 function findZone(name: string, instants: Temporal.Instant[]): { id: string; block: string } | undefined {
   const [block, line] = blocks.memo(name);
@@ -104,7 +131,10 @@ function findZone(name: string, instants: Temporal.Instant[]): { id: string; blo
   const agree = instants.every((instant) => {
     const local = instant.toZonedDateTimeISO(id);
     const [date, time] = local.toPlainDateTime().toString({ smallestUnit: 'minute' }).split('T') as [string, string];
-    return !occursTwice(local) && offsets.memo(`${id} ${date} ${time}`, { context: [id, date, time] }) === local.offset.replace(':', '');
+    return (
+      !occursTwice(local) &&
+      offsets.memo(`${id} ${date} ${time}`, { context: [id, date, time] }) === local.offset.replace(':', '')
+    );
   });
   return agree ? { id, block } : undefined;
 }

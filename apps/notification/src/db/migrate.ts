@@ -1,5 +1,12 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { addressMigrations, concurrentIndex, idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import {
+  addressMigrations,
+  concurrentIndex,
+  idempotencyMigrations,
+  type MigrationSet,
+  migrateDatabase,
+  sqlFile,
+} from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as mails from './migrations/2026-11-21-mails.ts';
 import * as mailQuotas from './migrations/2026-11-22-mail-quotas.ts';
@@ -20,7 +27,11 @@ const migrations = {
   '2026-12-06-resend': resend,
   '2026-12-06-resend-index-of-subject': concurrentIndex('mail_about', 'mail (crm_id, about_id, id)'),
   // At most one copy of a mail waits at a time.
-  '2026-12-06-resend-index-of-copies': concurrentIndex('mail_copy', "mail (crm_id, resend_of) WHERE state = 'pending' AND resend_of IS NOT NULL", 'UNIQUE INDEX'),
+  '2026-12-06-resend-index-of-copies': concurrentIndex(
+    'mail_copy',
+    "mail (crm_id, resend_of) WHERE state = 'pending' AND resend_of IS NOT NULL",
+    'UNIQUE INDEX',
+  ),
   '2026-12-07-sandbox-mails': sandboxMails,
   '2026-12-10-recipient-keys': recipientKeys,
   '2026-12-21-unwritten-mails': unwrittenMails,

@@ -43,7 +43,10 @@ export interface MailTable {
   id: Generated<string>;
   /** Together with `about_id` and template it identifies the mail: a redelivered event creates no second one. */
   eventId: string;
-  /** The participation, verification or erasure that the mail is about. Mails about one thing are sent in the order of their versions. */
+  /**
+   * The participation, verification or erasure that the mail is about. Mails about one thing are sent in the order of
+   * their versions.
+   */
   aboutId: string;
   version: number;
   template: string;
@@ -53,9 +56,14 @@ export interface MailTable {
   userId: string | null;
   /** Whose customer the recipient is. Null in a mail to a user, and in one that was stored before 2026-11-26. */
   providerId: string | null;
-  /** Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished. */
+  /**
+   * Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished.
+   */
   erasureId: string | null;
-  /** Who caused the change that the mail is about, as events say it. Null in other mails, and in one that was stored before 2026-12-06. */
+  /**
+   * Who caused the change that the mail is about, as events say it. Null in other mails, and in one that was stored
+   * before 2026-12-06.
+   */
   actor: string | null;
   /** What it does to the person's calendar. Null if nothing, and in a mail without an actor. */
   calendarMethod: CalendarMethod | null;
@@ -87,8 +95,8 @@ export interface MailTable {
 }
 
 /**
- * What a mail about a change of a participation needs to be written, until that is done: CRMs take turns. Nothing in it is personal; name and address are asked of
- * their owner then.
+ * What a mail about a change of a participation needs to be written, until that is done: CRMs take turns. Nothing in it
+ * is personal; name and address are asked of their owner then.
  */
 export interface UnwrittenMailTable {
   crmId: string;
@@ -109,7 +117,10 @@ export interface UnwrittenMailTable {
   traceparent: string | null;
   /** Always: what is written is no longer here. */
   state: Generated<'pending'>;
-  /** The event of the previous change of the participation with a mail, which comes first. Null if there is none, and in one about an event of a previous version. */
+  /**
+   * The event of the previous change of the participation with a mail, which comes first. Null if there is none, and in
+   * one about an event of a previous version.
+   */
   previousEventId: string | null;
   /** How many times it could not be written. */
   attempts: Generated<number>;
@@ -140,8 +151,8 @@ export interface SandboxMailTable {
 }
 
 /**
- * The organizer of the event of a participation in calendars, since its first mail: a calendar may ignore what comes from another one. The address of the provider then,
- * or of the sender.
+ * The organizer of the event of a participation in calendars, since its first mail: a calendar may ignore what comes
+ * from another one. The address of the provider then, or of the sender.
  */
 export interface EventOrganizerTable {
   crmId: string;

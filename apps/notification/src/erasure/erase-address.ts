@@ -4,8 +4,8 @@ import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
 
 /**
- * Deletes the mails that wait for an address, in any of its forms, those that a sandbox keeps, and the digests of sent ones, except those to users of the CRM and the last mails to deleted
- * customers, which end on their own.
+ * Deletes the mails that wait for an address, in any of its forms, those that a sandbox keeps, and the digests of sent
+ * ones, except those to users of the CRM and the last mails to deleted customers, which end on their own.
  */
 export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
   const erased = await tx
@@ -17,7 +17,11 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .where(isAddress(sql`recipient`, email))
     .returning('id')
     .execute();
-  await forgetKeys(tx, crmId, erased.map(({ id }) => id));
+  await forgetKeys(
+    tx,
+    crmId,
+    erased.map(({ id }) => id),
+  );
   await tx
     .deleteFrom('sandboxMail')
     .using('mail')

@@ -6,7 +6,10 @@ import type { NotificationSchema } from '../db/schema.ts';
 import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
-/** Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. Repeating it changes nothing. */
+/**
+ * Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. Repeating it
+ * changes nothing.
+ */
 export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
   await database.transaction(async (tx) => {
     await lockCustomer(tx, key);
@@ -15,7 +18,11 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .values({ crmId: key.crmId, customerId: key.customerId })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    await tx.deleteFrom('unwrittenMail').where('crmId', '=', key.crmId).where('customerId', '=', key.customerId).execute();
+    await tx
+      .deleteFrom('unwrittenMail')
+      .where('crmId', '=', key.crmId)
+      .where('customerId', '=', key.customerId)
+      .execute();
     const erased = await tx
       .deleteFrom('mail')
       .where('crmId', '=', key.crmId)
@@ -23,7 +30,11 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .where('erasureId', 'is', null)
       .returning('id')
       .execute();
-    await forgetKeys(tx, key.crmId, erased.map(({ id }) => id));
+    await forgetKeys(
+      tx,
+      key.crmId,
+      erased.map(({ id }) => id),
+    );
   });
 }
 
@@ -37,8 +48,14 @@ export async function concludeErasure(
   await confirmErasure(tx, { crmId, erasureId });
 }
 
-/** Unless a last mail is pending: whoever finishes it confirms the erasure. One at a time does this, so that the last one to finish sees that it is the last. */
-export async function confirmErasure(tx: Transaction<NotificationSchema>, { crmId, erasureId }: { crmId: string; erasureId: string }): Promise<void> {
+/**
+ * Unless a last mail is pending: whoever finishes it confirms the erasure. One at a time does this, so that the last
+ * one to finish sees that it is the last.
+ */
+export async function confirmErasure(
+  tx: Transaction<NotificationSchema>,
+  { crmId, erasureId }: { crmId: string; erasureId: string },
+): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`erasure ${crmId} ${erasureId}`}, 0))`.execute(tx);
   const waiting = await tx
     .selectFrom('mail')

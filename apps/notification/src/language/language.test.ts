@@ -12,15 +12,24 @@ describe('the languages', () => {
     const { greeting: _, ...others } = german;
     const { 'booking-confirmed': confirmed, ...mails } = german.mails!;
     const { lead: __, ...rest } = confirmed!;
-    expect(missingKeys({ ...others, mails: { ...mails, 'booking-confirmed': rest } })).toEqual(['greeting', 'mails.booking-confirmed.lead']);
+    expect(missingKeys({ ...others, mails: { ...mails, 'booking-confirmed': rest } })).toEqual([
+      'greeting',
+      'mails.booking-confirmed.lead',
+    ]);
   });
 
   it('falls back to English for missing texts', () => {
-    languages.set('nl', { greeting: (name) => `Dag ${name},`, mails: { 'booking-confirmed': { status: 'Bevestigd' } } });
+    languages.set('nl', {
+      greeting: (name) => `Dag ${name},`,
+      mails: { 'booking-confirmed': { status: 'Bevestigd' } },
+    });
     const { texts } = chooseLanguage('nl-BE');
     languages.delete('nl');
     expect(texts.greeting('Jan')).toBe('Dag Jan,');
-    expect(texts.mails['booking-confirmed']).toMatchObject({ status: 'Bevestigd', lead: 'We look forward to seeing you.' });
+    expect(texts.mails['booking-confirmed']).toMatchObject({
+      status: 'Bevestigd',
+      lead: 'We look forward to seeing you.',
+    });
     expect(texts.labels.where).toBe('Where');
   });
 

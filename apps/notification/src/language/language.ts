@@ -23,7 +23,10 @@ export const languages = new Map<string, PartialTexts>(
   ),
 );
 
-/** The first requested language that mails are written in, else English; a tag such as `de-AT` matches `de`. Missing texts fall back to English. */
+/**
+ * The first requested language that mails are written in, else English; a tag such as `de-AT` matches `de`. Missing
+ * texts fall back to English.
+ */
 export function chooseLanguage(...wishes: (string | undefined)[]): Language {
   for (const wish of wishes) {
     const locale = localeOf(wish);

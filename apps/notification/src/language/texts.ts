@@ -47,5 +47,9 @@ export interface Texts {
 }
 
 /** An incomplete language: missing texts fall back to English. */
-export type PartialTexts = { [Key in keyof Texts]?: Texts[Key] extends Record<string, unknown> ? PartialSection<Texts[Key]> : Texts[Key] };
-type PartialSection<Section> = { [Key in keyof Section]?: Section[Key] extends MailTexts ? Partial<Section[Key]> : Section[Key] };
+export type PartialTexts = {
+  [Key in keyof Texts]?: Texts[Key] extends Record<string, unknown> ? PartialSection<Texts[Key]> : Texts[Key];
+};
+type PartialSection<Section> = {
+  [Key in keyof Section]?: Section[Key] extends MailTexts ? Partial<Section[Key]> : Section[Key];
+};

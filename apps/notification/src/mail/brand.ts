@@ -10,10 +10,19 @@ export interface Brand {
 }
 
 export function brandOf(crm: Crm): Brand {
-  return { colour: crm.colour, logo: crm.logoUrl === undefined ? undefined : { url: crm.logoUrl, name: senderNameOf(crm) } };
+  return {
+    colour: crm.colour,
+    logo: crm.logoUrl === undefined ? undefined : { url: crm.logoUrl, name: senderNameOf(crm) },
+  };
 }
 
 /** The lines of each legal notice: that of the provider if the mail is about its appointments, and that of the CRM. */
 export function imprintsOf(crm: Crm, provider?: Provider): string[][] {
-  return [provider?.impressum, crm.imprint].map((text) => multiLine(text ?? '').split('\n').filter(Boolean)).filter((lines) => lines.length > 0);
+  return [provider?.impressum, crm.imprint]
+    .map((text) =>
+      multiLine(text ?? '')
+        .split('\n')
+        .filter(Boolean),
+    )
+    .filter((lines) => lines.length > 0);
 }

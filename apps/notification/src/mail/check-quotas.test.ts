@@ -30,8 +30,20 @@ describe('a mail over quota', () => {
   });
 
   it('is dropped if that begins more than 24 hours after it was stored', () => {
-    const decide = (storedHoursBefore: number) => decideOnWait('recipient-quota', { until: noon, room: 20 }, hoursAfter(-storedHoursBefore), 24 * hourMs);
-    expect(decide(24)).toEqual({ outcome: 'hold', until: noon, room: 20, reason: 'recipient-quota', serverAway: false });
-    expect(decide(24.1)).toEqual({ outcome: 'drop', storedBefore: hoursAfter(-24), reason: 'recipient-quota', serverAway: false });
+    const decide = (storedHoursBefore: number) =>
+      decideOnWait('recipient-quota', { until: noon, room: 20 }, hoursAfter(-storedHoursBefore), 24 * hourMs);
+    expect(decide(24)).toEqual({
+      outcome: 'hold',
+      until: noon,
+      room: 20,
+      reason: 'recipient-quota',
+      serverAway: false,
+    });
+    expect(decide(24.1)).toEqual({
+      outcome: 'drop',
+      storedBefore: hoursAfter(-24),
+      reason: 'recipient-quota',
+      serverAway: false,
+    });
   });
 });

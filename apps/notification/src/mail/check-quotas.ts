@@ -29,7 +29,9 @@ interface QuotaUse {
   /** Null if it was not counted, because the last count left room for this mail. */
   inTotal: number | null;
   windowEnd: Date;
-  /** The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent. */
+  /**
+   * The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent.
+   */
   isSuperseded: boolean;
 }
 
@@ -48,15 +50,18 @@ interface LastHeld {
 /** How many more mails of a CRM can be sent before they are counted again. */
 type RoomOfCrms = LRUCache<string, { mails: number }>;
 
-/** A CRM's mails are counted again after this, and after a tenth of what its quota left room for: other processes send mails of this CRM, too. */
+/**
+ * A CRM's mails are counted again after this, and after a tenth of what its quota left room for: other processes send
+ * mails of this CRM, too.
+ */
 const countedForMs = 1_000;
 const countedForPart = 0.1;
 const maxCountedCrms = 10_000;
 
 /**
- * Decides whether a leased mail has to wait for a later hour, or must not be sent at all. Undefined: it can be sent now. The mails sent so far are
- * counted without a lock, so concurrent deliveries can exceed a quota by as many mails as they send at once, and more than ten processes by a tenth of
- * what was left for each further one.
+ * Decides whether a leased mail has to wait for a later hour, or must not be sent at all. Undefined: it can be sent
+ * now. The mails sent so far are counted without a lock, so concurrent deliveries can exceed a quota by as many mails
+ * as they send at once, and more than ten processes by a tenth of what was left for each further one.
  */
 export function createQuotaCheck(
   { kysely }: Database<NotificationSchema>,
@@ -64,7 +69,9 @@ export function createQuotaCheck(
   timings: Pick<MailTimings, 'quotaWindowMs' | 'giveUpMs'>,
 ): (mail: MailRow) => Promise<QuotaDecision | undefined> {
   const roomOfCrms: RoomOfCrms = new LRUCache({ max: maxCountedCrms, ttl: countedForMs });
-  const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) => readQuotaUse(kysely, mails, { quotas, windowMs: timings.quotaWindowMs, roomOfCrms }));
+  const readUse = createBatcher<MailRow, QuotaUse | undefined>((mails) =>
+    readQuotaUse(kysely, mails, { quotas, windowMs: timings.quotaWindowMs, roomOfCrms }),
+  );
   return async (mail) => {
     const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
     // Another process holds the mail by now, or sends an earlier one about the same booking, or the person was erased.
@@ -74,7 +81,12 @@ export function createQuotaCheck(
     const reason = exhaustedQuota(use, quotas);
     if (reason === undefined) return undefined;
     const lastHeld = await readLastHeld(kysely, mail, reason, use.windowEnd);
-    return decideOnWait(reason, firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, quotas), timings.quotaWindowMs), mail.createdAt, timings.giveUpMs);
+    return decideOnWait(
+      reason,
+      firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, quotas), timings.quotaWindowMs),
+      mail.createdAt,
+      timings.giveUpMs,
+    );
   };
 }
 
@@ -83,7 +95,10 @@ function neverWaits({ template, resendOf }: MailRow): boolean {
   return resendOf === null && urgentTemplates.includes(template);
 }
 
-export function exhaustedQuota({ toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>, quotas: MailQuotas): QuotaReason | undefined {
+export function exhaustedQuota(
+  { toRecipient, inTotal }: Pick<QuotaUse, 'toRecipient' | 'inTotal'>,
+  quotas: MailQuotas,
+): QuotaReason | undefined {
   if (quotas.toOneRecipient > 0 && toRecipient >= quotas.toOneRecipient) return 'recipient-quota';
   return quotas.inTotal > 0 && (inTotal ?? 0) >= quotas.inTotal ? 'crm-quota' : undefined;
 }
@@ -92,14 +107,27 @@ function quotaOf(reason: QuotaReason, quotas: MailQuotas): number {
   return reason === 'recipient-quota' ? quotas.toOneRecipient : quotas.inTotal;
 }
 
-/** Each window gets as many waiting mails as can be sent in it: if all waited for the next one, most would be held again, every hour. */
-export function firstWindowWithRoom(windowEnd: Date, lastHeld: LastHeld | undefined, quota: number, windowMs: number): Wait {
+/**
+ * Each window gets as many waiting mails as can be sent in it: if all waited for the next one, most would be held
+ * again, every hour.
+ */
+export function firstWindowWithRoom(
+  windowEnd: Date,
+  lastHeld: LastHeld | undefined,
+  quota: number,
+  windowMs: number,
+): Wait {
   if (lastHeld === undefined) return { until: windowEnd, room: quota };
   if (lastHeld.count < quota) return { until: lastHeld.dueAt, room: quota - lastHeld.count };
   return { until: new Date(lastHeld.dueAt.getTime() + windowMs), room: quota };
 }
 
-export function decideOnWait(reason: QuotaReason, { until, room }: Wait, createdAt: Date, giveUpMs: number): QuotaDecision {
+export function decideOnWait(
+  reason: QuotaReason,
+  { until, room }: Wait,
+  createdAt: Date,
+  giveUpMs: number,
+): QuotaDecision {
   const storedBefore = new Date(until.getTime() - giveUpMs);
   if (createdAt < storedBefore) return { outcome: 'drop', storedBefore, reason, serverAway: false };
   return { outcome: 'hold', until, room, reason, serverAway: false };
@@ -110,7 +138,12 @@ async function readQuotaUse(
   mails: MailRow[],
   { quotas, windowMs, roomOfCrms }: { quotas: MailQuotas; windowMs: number; roomOfCrms: RoomOfCrms },
 ): Promise<(QuotaUse | undefined)[]> {
-  const asked = mails.map((mail) => ({ crmId: mail.crmId, id: mail.id, lease: mail.lease, recipientDigest: recipientDigest(mail).toString('hex') }));
+  const asked = mails.map((mail) => ({
+    crmId: mail.crmId,
+    id: mail.id,
+    lease: mail.lease,
+    recipientDigest: recipientDigest(mail).toString('hex'),
+  }));
   const countedCrms = [...new Set(mails.filter(({ crmId }) => !takeRoom(roomOfCrms, crmId)).map(({ crmId }) => crmId))];
   const request = { ...quotas, windowSeconds: windowMs / 1_000, urgentTemplates, mails: asked, countedCrms };
   const rows = await readFunction<QuotaUse & { crmId: string; lease: string }>(db, { name: 'read_quota_use', request });
@@ -129,7 +162,12 @@ function takeRoom(roomOfCrms: RoomOfCrms, crmId: string): boolean {
   return true;
 }
 
-function readLastHeld(db: Kysely<NotificationSchema>, { crmId, recipient }: MailRow, reason: QuotaReason, windowEnd: Date): Promise<LastHeld | undefined> {
+function readLastHeld(
+  db: Kysely<NotificationSchema>,
+  { crmId, recipient }: MailRow,
+  reason: QuotaReason,
+  windowEnd: Date,
+): Promise<LastHeld | undefined> {
   return db
     .selectFrom('mail')
     .select((select) => ['dueAt', select.fn.countAll<number>().as('count')])
@@ -144,7 +182,10 @@ function readLastHeld(db: Kysely<NotificationSchema>, { crmId, recipient }: Mail
     .executeTakeFirst();
 }
 
-/** Identifies a recipient among those of a CRM, so that the same person cannot be recognised in two of them. Still personal data. */
+/**
+ * Identifies a recipient among those of a CRM, so that the same person cannot be recognised in two of them. Still
+ * personal data.
+ */
 export function recipientDigest({ crmId, recipient }: Pick<MailRow, 'crmId' | 'recipient'>): Buffer {
   return createHash('sha256').update(`${crmId} ${recipient}`).digest();
 }

@@ -2,8 +2,8 @@
 const directionOverrides = /[\u202A-\u202E\u2066-\u2069]/g;
 
 /**
- * A caller's text for one line of a mail, a header or a calendar: no line breaks or control characters, nothing that is decoded again or affects
- * what follows.
+ * A caller's text for one line of a mail, a header or a calendar: no line breaks or control characters, nothing that is
+ * decoded again or affects what follows.
  */
 export function singleLine(text: string): string {
   return text
@@ -28,7 +28,12 @@ export function multiLine(text: string): string {
 /** A single-line text with at most so many characters, as people count them. */
 export function shorten(text: string, maxLength: number): string {
   const characters = Array.from(segmenter.segment(text), ({ segment }) => segment);
-  return characters.length <= maxLength ? text : `${characters.slice(0, maxLength - 1).join('').trimEnd()}…`;
+  return characters.length <= maxLength
+    ? text
+    : `${characters
+        .slice(0, maxLength - 1)
+        .join('')
+        .trimEnd()}…`;
 }
 
 const segmenter = new Intl.Segmenter();

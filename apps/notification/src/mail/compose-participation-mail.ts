@@ -6,7 +6,13 @@ import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
 import { brandOf, imprintsOf } from './brand.ts';
 import { multiLine, singleLine } from './clean-text.ts';
-import { type AppointmentFacts, describeAppointment, type Detail, linesOfLocation, titleOf } from './describe-appointment.ts';
+import {
+  type AppointmentFacts,
+  describeAppointment,
+  type Detail,
+  linesOfLocation,
+  titleOf,
+} from './describe-appointment.ts';
 import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
 import { contactOf, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
@@ -76,14 +82,18 @@ function partsOf(request: ParticipationMail, appointment: Appointment, { texts, 
     cause: causeOf(request, texts),
     appointment: describeAppointment(facts, provider, locale, detailsOf(request, appointment, { texts, locale })),
     message: message ? { label: texts.labels.message(name), lines: message.split('\n') } : undefined,
-    calendarNote: mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation),
+    calendarNote:
+      mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation),
     contact: contactOf(provider),
     imprints: imprintsOf(crm, provider),
     texts,
   };
 }
 
-/** The CRM acts for the provider as well as for the customer, so all that is known of a change is through which CRM it was made. */
+/**
+ * The CRM acts for the provider as well as for the customer, so all that is known of a change is through which CRM it
+ * was made.
+ */
 function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancelled }: Texts): string | undefined {
   const through = actor.startsWith('crm:') ? senderNameOf(crm) : undefined;
   switch (template) {
@@ -97,7 +107,11 @@ function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancel
 }
 
 /** No price once it has ended: the service does not know whether the provider charges for it. */
-function detailsOf({ mail, notice }: ParticipationMail, { price }: Appointment, { texts: { labels }, locale }: Language): Detail[] {
+function detailsOf(
+  { mail, notice }: ParticipationMail,
+  { price }: Appointment,
+  { texts: { labels }, locale }: Language,
+): Detail[] {
   const reference = { label: labels.reference, value: singleLine(notice.participation!.reference) };
   const showsPrice = price && price.value > 0 && toneOf(mail) !== 'ended';
   return showsPrice ? [{ label: labels.price, value: formatPrice(price, locale) }, reference] : [reference];
@@ -120,7 +134,12 @@ function toneOf({ template }: MailOfChange): Tone {
   }
 }
 
-function calendarOf(request: ParticipationMail, method: CalendarMethod, appointment: Appointment, locale: string): MailCalendar {
+function calendarOf(
+  request: ParticipationMail,
+  method: CalendarMethod,
+  appointment: Appointment,
+  locale: string,
+): MailCalendar {
   const { participationId, version, mail, recipient, notice, provider, organizer, writtenAt } = request;
   const facts = factsOf(mail, appointment);
   const text = writeCalendar({
@@ -132,7 +151,12 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, appointm
     end: facts.end,
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
-    description: [multiLine(notice.message ?? ''), [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n')].filter(Boolean).join('\n\n'),
+    description: [
+      multiLine(notice.message ?? ''),
+      [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n'),
+    ]
+      .filter(Boolean)
+      .join('\n\n'),
     organizer,
     attendee: addressOf(recipient),
     writtenAt,

@@ -23,7 +23,10 @@ export interface RemovalMail {
   writtenAt: Date;
 }
 
-/** The last mail to a person whose data is deleted, about one of the appointments that the person took part in, which is removed from the person's calendar. */
+/**
+ * The last mail to a person whose data is deleted, about one of the appointments that the person took part in, which is
+ * removed from the person's calendar.
+ */
 export function composeRemovalMail(request: RemovalMail): MailContent {
   const { notice, removed, provider, crm, senderAddress } = request;
   const language = chooseLanguage(notice.language, crm.language);
@@ -78,4 +81,5 @@ function calendarOf({ notice, removed, provider, organizer, writtenAt }: Removal
   return { method: 'CANCEL', text };
 }
 
-const factsOf = ({ description, start, end, address }: RemovedParticipation) => withoutLinks({ description, start: start!, end: end!, address });
+const factsOf = ({ description, start, end, address }: RemovedParticipation) =>
+  withoutLinks({ description, start: start!, end: end!, address });

@@ -14,7 +14,12 @@ export interface VerificationMail {
 }
 
 /** The mail with the link by which a person confirms an e-mail address. */
-export function composeVerificationMail({ verification, crm, senderAddress, publicUrl }: VerificationMail): MailContent {
+export function composeVerificationMail({
+  verification,
+  crm,
+  senderAddress,
+  publicUrl,
+}: VerificationMail): MailContent {
   const user = verification.user!;
   const { texts, locale } = chooseLanguage(verification.language, crm.language);
   const name = singleLine([user.firstName, user.lastName].filter(Boolean).join(' '));
@@ -34,7 +39,12 @@ export function composeVerificationMail({ verification, crm, senderAddress, publ
       { label: labels.name, value: name },
       { label: labels.email, value: singleLine(user.email) },
     ],
-    action: { label: action, url: verificationLink(publicUrl, verification.token), fallback, notes: [expiry, unexpected] },
+    action: {
+      label: action,
+      url: verificationLink(publicUrl, verification.token),
+      fallback,
+      notes: [expiry, unexpected],
+    },
     contact: [],
     imprints: imprintsOf(crm),
     texts,

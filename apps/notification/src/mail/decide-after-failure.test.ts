@@ -4,7 +4,12 @@ import { defaultTimings } from './timings.ts';
 
 const createdAt = new Date('2026-01-01T00:00:00Z');
 const after = (seconds: number) => new Date(createdAt.getTime() + seconds * 1_000);
-const decide = (error: object, failure: Partial<Failure> = {}, mail: { attempts?: number; uncertain?: boolean } = {}, now = createdAt) =>
+const decide = (
+  error: object,
+  failure: Partial<Failure> = {},
+  mail: { attempts?: number; uncertain?: boolean } = {},
+  now = createdAt,
+) =>
   decideAfterFailure(
     { error, connected: true, handedOver: false, stopped: false, ...failure },
     { attempts: 0, uncertain: false, createdAt, ...mail },
@@ -46,21 +51,32 @@ describe('after a failed attempt', () => {
     const error = { code: 'EMESSAGE', responseCode: 451, command: 'DATA' };
     expect(decide(error, {}, { attempts: 50 }, after(24 * 3_600))).toMatchObject({ outcome: 'retry' });
     expect(decide(error, {}, { attempts: 50 }, after(24 * 3_600 + 1))).toMatchObject({ outcome: 'give-up' });
-    expect(decide({ code: 'ESOCKET' }, { connected: false }, {}, after(24 * 3_600 + 1))).toMatchObject({ outcome: 'give-up' });
+    expect(decide({ code: 'ESOCKET' }, { connected: false }, {}, after(24 * 3_600 + 1))).toMatchObject({
+      outcome: 'give-up',
+    });
   });
 
   it('retries once, after 10 minutes, when the connection was lost after the mail was written, however often it was rejected before', () => {
     const error = { code: 'ECONNECTION', command: 'CONN' };
-    expect(decide(error, { handedOver: true }, { attempts: 7 })).toMatchObject({ outcome: 'retry-once', afterMs: 600_000 });
+    expect(decide(error, { handedOver: true }, { attempts: 7 })).toMatchObject({
+      outcome: 'retry-once',
+      afterMs: 600_000,
+    });
     expect(decide(error, { handedOver: true }, { uncertain: true })).toMatchObject({ outcome: 'give-up' });
     expect(decide(error, { handedOver: true, stopped: true })).toMatchObject({ outcome: 'retry-once' });
   });
 
   it('retries as usual when the mail was rejected after it was written', () => {
-    expect(decide({ code: 'EMESSAGE', responseCode: 451, command: 'DATA' }, { handedOver: true })).toMatchObject({ outcome: 'retry' });
+    expect(decide({ code: 'EMESSAGE', responseCode: 451, command: 'DATA' }, { handedOver: true })).toMatchObject({
+      outcome: 'retry',
+    });
   });
 
   it('postpones the mail when the process stops', () => {
-    expect(decide(new Error('aborted'), { stopped: true })).toEqual({ outcome: 'postpone', reason: 'stopped', serverAway: false });
+    expect(decide(new Error('aborted'), { stopped: true })).toEqual({
+      outcome: 'postpone',
+      reason: 'stopped',
+      serverAway: false,
+    });
   });
 });

@@ -32,8 +32,9 @@ export const loginRefusals = new Set([530, 534, 535, 538]);
 const mailCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA']);
 
 /**
- * A 5xx answer to the mail is permanent. A 4xx answer, or a connection lost before the mail was written, is retried with increasing delays for
- * 24 hours. A connection lost after it was written is retried once. A server that cannot be reached, or rejects the login, only delays the mail.
+ * A 5xx answer to the mail is permanent. A 4xx answer, or a connection lost before the mail was written, is retried
+ * with increasing delays for 24 hours. A connection lost after it was written is retried once. A server that cannot be
+ * reached, or rejects the login, only delays the mail.
  */
 export function decideAfterFailure(failure: Failure, mail: History, now: Date, timings: MailTimings): FailureDecision {
   const { responseCode, command, code } = failure.error as { responseCode?: number; command?: string; code?: string };
@@ -44,14 +45,17 @@ export function decideAfterFailure(failure: Failure, mail: History, now: Date, t
   }
   if (failure.stopped) return { outcome: 'postpone', reason: 'stopped', serverAway: false };
   if (isPermanent(command, responseCode, code)) return { outcome: 'give-up', reason };
-  if (now.getTime() - mail.createdAt.getTime() > timings.giveUpMs) return { outcome: 'give-up', reason: `too late: ${reason}` };
-  if (!failure.connected || (responseCode && loginRefusals.has(responseCode))) return { outcome: 'postpone', reason, serverAway: true };
+  if (now.getTime() - mail.createdAt.getTime() > timings.giveUpMs)
+    return { outcome: 'give-up', reason: `too late: ${reason}` };
+  if (!failure.connected || (responseCode && loginRefusals.has(responseCode)))
+    return { outcome: 'postpone', reason, serverAway: true };
   const afterMs = Math.min(timings.longestRetryMs, timings.firstRetryMs * 2 ** Math.min(mail.attempts, 30));
   return { outcome: 'retry', afterMs, reason };
 }
 
 function isPermanent(command = '', responseCode: number | undefined, code: string | undefined): boolean {
   if (responseCode) return responseCode >= 500 && mailCommands.has(command) && !loginRefusals.has(responseCode);
-  // Detected before anything was sent: an address that cannot be written, or a mail that is larger than the server accepts.
+  // Detected before anything was sent: an address that cannot be written, or a mail that is larger than the server
+  // accepts.
   return (code === 'EENVELOPE' && command === 'API') || (code === 'EMESSAGE' && command === 'MAIL FROM');
 }

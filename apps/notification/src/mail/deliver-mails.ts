@@ -27,13 +27,17 @@ export interface MailDeliveryOptions {
 export function startMailDelivery(options: MailDeliveryOptions): AsyncDisposable {
   const { database, smtpUrl, sandboxSmtpUrl, connections, quotas, timings, onOutcome, logger } = options;
   const mailer = createMailer({ url: smtpUrl, connections, replyMs: timings.replyMs });
-  const catcher = sandboxSmtpUrl === undefined ? undefined : createMailer({ url: sandboxSmtpUrl, connections: 1, replyMs: timings.replyMs });
+  const catcher =
+    sandboxSmtpUrl === undefined
+      ? undefined
+      : createMailer({ url: sandboxSmtpUrl, connections: 1, replyMs: timings.replyMs });
   const checkQuotas = createQuotaCheck(database, quotas, timings);
   const recordOutcome = createOutcomeRecorder(database);
   const kind: DeliveryKind<MailRow, Outcome> = {
     name: 'mail',
     table: mailTable,
-    attempt: (mail, signal, stopping) => attempt({ mailer, catcher, checkQuotas, timings, logger }, mail, { signal, stopping }),
+    attempt: (mail, signal, stopping) =>
+      attempt({ mailer, catcher, checkQuotas, timings, logger }, mail, { signal, stopping }),
     record: async (mail, outcome) => {
       for (const other of await recordOutcome(mail, outcome)) onOutcome(other);
     },
@@ -76,7 +80,12 @@ async function attempt(
     return { outcome: 'sent' };
   } catch (error) {
     const { message } = progress;
-    const failure: Failure = { error, connected: message !== undefined, handedOver: message?.readableEnded === true, stopped: stopping.aborted };
+    const failure: Failure = {
+      error,
+      connected: message !== undefined,
+      handedOver: message?.readableEnded === true,
+      stopped: stopping.aborted,
+    };
     return decideAfterFailure(failure, mail, databaseTime(mail), timings);
   }
 }

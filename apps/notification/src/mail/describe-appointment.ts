@@ -25,7 +25,12 @@ export interface AppointmentFacts {
   address?: Location | undefined;
 }
 
-export function describeAppointment(appointment: AppointmentFacts, provider: Provider, locale: string, details: Detail[] = []): AppointmentView {
+export function describeAppointment(
+  appointment: AppointmentFacts,
+  provider: Provider,
+  locale: string,
+  details: Detail[] = [],
+): AppointmentView {
   const where = linesOfLocation(appointment.address, locale);
   return {
     title: titleOf(appointment, provider),
@@ -41,7 +46,10 @@ export function titleOf({ description }: AppointmentFacts, provider: Provider): 
   return singleLine(description ?? '') || singleLine(provider.name);
 }
 
-/** Zip codes and house numbers come before or after the name, depending on the country; both orders are understood everywhere. */
+/**
+ * Zip codes and house numbers come before or after the name, depending on the country; both orders are understood
+ * everywhere.
+ */
 export function linesOfLocation(location: Location | undefined, locale: string): string[] {
   switch (location?.kind?.$case) {
     case 'text':
@@ -59,7 +67,9 @@ export function linesOfLocation(location: Location | undefined, locale: string):
 
 function countryName(code: string | undefined, locale: string): string | undefined {
   // Anything that is not a country code is left as it is.
-  return code && /^[A-Z]{2}$/i.test(code) ? (new Intl.DisplayNames(locale, { type: 'region' }).of(code.toUpperCase()) ?? code) : code;
+  return code && /^[A-Z]{2}$/i.test(code)
+    ? (new Intl.DisplayNames(locale, { type: 'region' }).of(code.toUpperCase()) ?? code)
+    : code;
 }
 
 function webAddress(text: string): string | undefined {

@@ -25,7 +25,10 @@ const reasons: Record<string, MailError> = {
 /** The commands of SMTP that are about one mail, and not about the session. */
 const mailCommand = /\b(MAIL FROM|RCPT TO|DATA|API)\b/;
 
-/** Coarser than what operators see (decide-after-failure.ts), because the codes of libraries and the replies of a mail server are nothing to rely on. */
+/**
+ * Coarser than what operators see (decide-after-failure.ts), because the codes of libraries and the replies of a mail
+ * server are nothing to rely on.
+ */
 export function errorOfMail(lastError: string | null): MailError | undefined {
   if (lastError === null) return undefined;
   const known = reasons[lastError];

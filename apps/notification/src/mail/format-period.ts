@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache';
 import { occursTwice } from '../occurs-twice.ts';
 
 export interface Period {
-  /** A date and its times, or start and end with their dates if they are on different days. With their offsets from UTC, if the times alone would be ambiguous. */
+  /**
+   * A date and its times, or start and end with their dates if they are on different days. With their offsets from UTC,
+   * if the times alone would be ambiguous.
+   */
   lines: string[];
   /** Name of the time zone; both names if the clock is changed in between. */
   zone: string;
@@ -16,23 +19,35 @@ interface Place {
 }
 
 /** To make formats takes much longer than to use them. */
-const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({ max: 50, memoMethod: (_key, _stale, { context }) => createFormats(context) });
+const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({
+  max: 50,
+  memoMethod: (_key, _stale, { context }) => createFormats(context),
+});
 
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
   const place = { timeZone, locale: regionalLocale(locale, timeZone) };
-  const { date, moment, time, unit, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, { context: place });
+  const { date, moment, time, unit, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, {
+    context: place,
+  });
   const sameDay = date.format(start) === date.format(end);
-  const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string => format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
-  const [first, last] = [start, end].map((instant) => Temporal.Instant.fromEpochMilliseconds(instant.getTime()).toZonedDateTimeISO(timeZone)) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime];
+  const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string =>
+    format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
+  const [first, last] = [start, end].map((instant) =>
+    Temporal.Instant.fromEpochMilliseconds(instant.getTime()).toZonedDateTimeISO(timeZone),
+  ) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime];
   // Otherwise a period may seem to end before it starts, or to be in the other of two hours.
   const hasOffsets = first.offset !== last.offset || occursTwice(first) || occursTwice(last);
-  const [ofStart, ofEnd] = hasOffsets ? [`${unit} (${nameOffset(first)})`, `${unit} (${nameOffset(last)})`] : [unit, unit];
+  const [ofStart, ofEnd] = hasOffsets
+    ? [`${unit} (${nameOffset(first)})`, `${unit} (${nameOffset(last)})`]
+    : [unit, unit];
   const [from, to] = [`${time.format(start)}${ofStart}`, `${time.format(end)}${ofEnd}`];
   const sameMinute = sameDay && from === to;
   const times = sameMinute ? from : hasOffsets ? `${from} – ${to}` : time.formatRange(start, end);
   return {
-    lines: sameDay ? [date.format(start), times] : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
+    lines: sameDay
+      ? [date.format(start), times]
+      : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
     zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
     leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
   };
@@ -45,7 +60,8 @@ function nameOffset({ offset }: Temporal.ZonedDateTime): string {
   return `UTC${sign === '-' ? '−' : '+'}${hours}${minutes === '00' ? '' : `:${minutes}`}`;
 }
 
-const european = /^(?:Europe|Arctic)\/|^(?:Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik)|Asia\/(?:Famagusta|Nicosia))$/;
+const european =
+  /^(?:Europe|Arctic)\/|^(?:Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik)|Asia\/(?:Famagusta|Nicosia))$/;
 
 /** English without a region means American English, with AM and PM. In Europe, it is the British one, with 24 hours. */
 function regionalLocale(locale: string, timeZone: string): string {
@@ -54,7 +70,8 @@ function regionalLocale(locale: string, timeZone: string): string {
 }
 
 function createFormats({ timeZone, locale }: Place) {
-  const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { timeZone, ...options });
+  const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
+    new Intl.DateTimeFormat(locale, { timeZone, ...options });
   const time = format({ timeStyle: 'short' });
   return {
     date: format({ dateStyle: 'full' }),
@@ -68,7 +85,9 @@ function createFormats({ timeZone, locale }: Place) {
   };
 }
 
-/** What a language writes behind a time, such as " Uhr" in German: Intl puts it behind two times, but not behind one. */
+/**
+ * What a language writes behind a time, such as " Uhr" in German: Intl puts it behind two times, but not behind one.
+ */
 function unitOf(time: Intl.DateTimeFormat): string {
   const last = time.formatRangeToParts(0, 60_000).at(-1)!;
   return last.type === 'literal' ? last.value : '';

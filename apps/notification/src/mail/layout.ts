@@ -45,7 +45,10 @@ export function renderText(parts: MailParts): string {
   const sections = [
     parts.headline,
     [parts.greeting, parts.lead, parts.cause].filter(Boolean).join('\n'),
-    parts.appointment && linesOf(parts.appointment).map((line) => `  ${line}`).join('\n'),
+    parts.appointment &&
+      linesOf(parts.appointment)
+        .map((line) => `  ${line}`)
+        .join('\n'),
     parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),

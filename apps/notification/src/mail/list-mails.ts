@@ -5,7 +5,16 @@ import { selectMails } from './select-mails.ts';
 
 export type ListedMail = Pick<
   Selectable<MailTable>,
-  'crmId' | 'id' | 'aboutId' | 'template' | 'requestId' | 'state' | 'attempts' | 'lastError' | 'createdAt' | 'finishedAt'
+  | 'crmId'
+  | 'id'
+  | 'aboutId'
+  | 'template'
+  | 'requestId'
+  | 'state'
+  | 'attempts'
+  | 'lastError'
+  | 'createdAt'
+  | 'finishedAt'
 >;
 
 const maxListed = 500;
@@ -13,7 +22,18 @@ const maxListed = 500;
 /** The newest mails in a state, without personal data. */
 export function listMails({ kysely }: Database<NotificationSchema>, state: ListedMail['state']): Promise<ListedMail[]> {
   return selectMails(kysely)
-    .select(['crmId', 'id', 'aboutId', 'template', 'requestId', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt'])
+    .select([
+      'crmId',
+      'id',
+      'aboutId',
+      'template',
+      'requestId',
+      'state',
+      'attempts',
+      'lastError',
+      'createdAt',
+      'finishedAt',
+    ])
     .where('state', '=', state)
     .orderBy(state === 'pending' ? 'createdAt' : 'finishedAt', 'desc')
     .limit(maxListed)

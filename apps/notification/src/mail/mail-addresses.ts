@@ -19,13 +19,15 @@ export function senderNameOf(crm: Crm): string {
 }
 
 /**
- * The sender of a mail about a provider's appointments. People know the provider, so its name comes first. The address is that of the CRM, for
- * whose domain the mail server may send (DMARC).
+ * The sender of a mail about a provider's appointments. People know the provider, so its name comes first. The address
+ * is that of the CRM, for whose domain the mail server may send (DMARC).
  */
 export function senderForProvider(provider: Provider, crm: Crm, senderAddress: string): MailAddress {
   const sender = senderOf(crm, senderAddress);
   const name = providerNameOf(provider);
-  return name === '' || name.toLowerCase() === sender.name.toLowerCase() ? sender : { ...sender, name: `${name} via ${sender.name}` };
+  return name === '' || name.toLowerCase() === sender.name.toLowerCase()
+    ? sender
+    : { ...sender, name: `${name} via ${sender.name}` };
 }
 
 /** Replies go to the provider, who can act on them. */
@@ -36,11 +38,16 @@ export function replyAddressOf(provider: Provider): MailAddress | undefined {
 const providerNameOf = (provider: Provider): string => shorten(singleLine(provider.name), maxNameLength);
 
 /**
- * Who receives the answer when a person declines the event in a calendar: whoever was the organizer when the event came into it, even if the provider has another address
- * now (`known`), because calendars may ignore what comes from another one. At first the provider, else the sender of the mail. A participant with the provider's
- * address is not made the organizer: their calendar would show the event as their own.
+ * Who receives the answer when a person declines the event in a calendar: whoever was the organizer when the event came
+ * into it, even if the provider has another address now (`known`), because calendars may ignore what comes from another
+ * one. At first the provider, else the sender of the mail. A participant with the provider's address is not made the
+ * organizer: their calendar would show the event as their own.
  */
-export function organizerOf(provider: Provider, sender: MailAddress, { attendeeAddress, known }: { attendeeAddress: string; known: string | undefined }): CalendarOrganizer {
+export function organizerOf(
+  provider: Provider,
+  sender: MailAddress,
+  { attendeeAddress, known }: { attendeeAddress: string; known: string | undefined },
+): CalendarOrganizer {
   const name = singleLine(provider.name) || sender.name;
   const others = [sender.address, attendeeAddress].map(addressKey);
   const isProvider = provider.email !== undefined && !others.includes(addressKey(provider.email));
@@ -68,7 +75,10 @@ function mailLink(address: string): string {
   return `mailto:${uriAddressOf(address)}`;
 }
 
-/** RFC 3966. Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is not linked. */
+/**
+ * RFC 3966. Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is
+ * not linked.
+ */
 function callLink(number: string): string | undefined {
   const dialled = number.replace(/^00/, '+');
   // The (0) is not dialled after a country code.

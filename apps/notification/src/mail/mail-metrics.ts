@@ -18,16 +18,23 @@ const quotaOutcomes = [
 const maxCounted = 10_000;
 
 /** Measures the pending mails, and returns a function that counts an attempt. */
-export function registerMailMetrics(metrics: Metrics, { kysely }: Database<NotificationSchema>): (outcome: Outcome) => void {
+export function registerMailMetrics(
+  metrics: Metrics,
+  { kysely }: Database<NotificationSchema>,
+): (outcome: Outcome) => void {
   measureAtScrape(
     metrics,
     {
       scheduling_mails_pending: { help: `Pending mails, across all replicas; capped at ${maxCounted}` },
-      scheduling_mail_oldest_due_seconds: { help: 'How long the most overdue mail has been due, or has waited to be written; 0 if none is' },
+      scheduling_mail_oldest_due_seconds: {
+        help: 'How long the most overdue mail has been due, or has waited to be written; 0 if none is',
+      },
     },
     async () => ({
       scheduling_mails_pending: [{ value: await countPending(kysely) }],
-      scheduling_mail_oldest_due_seconds: [{ value: Math.max(await readOldestDue(kysely), await readOldestUnwritten(kysely)) }],
+      scheduling_mail_oldest_due_seconds: [
+        { value: Math.max(await readOldestDue(kysely), await readOldestUnwritten(kysely)) },
+      ],
     }),
   );
   const attempts = new Counter({
@@ -45,7 +52,8 @@ export function registerMailMetrics(metrics: Metrics, { kysely }: Database<Notif
   for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0);
   for (const [outcome, reason] of quotaOutcomes) overQuota.inc({ outcome, reason }, 0);
   return (result) => {
-    if (result.outcome === 'hold' || result.outcome === 'drop') overQuota.inc({ outcome: result.outcome, reason: result.reason });
+    if (result.outcome === 'hold' || result.outcome === 'drop')
+      overQuota.inc({ outcome: result.outcome, reason: result.reason });
     else attempts.inc({ outcome: result.outcome });
   };
 }
@@ -85,7 +93,9 @@ async function readOldestDue(db: Kysely<NotificationSchema>): Promise<number> {
         SELECT crm_id, due_at FROM mail WHERE state = 'pending' AND crm_id > first_of_crm.crm_id AND ${isNotHeldUp('mail')} ORDER BY crm_id, due_at LIMIT 1
       ) AS following
     )
-    SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(db);
+    SELECT greatest(0, coalesce(extract(epoch FROM now() - min(due_at)), 0))::float8 AS seconds FROM first_of_crm`.execute(
+    db,
+  );
   return rows[0]!.seconds;
 }
 

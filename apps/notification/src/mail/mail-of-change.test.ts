@@ -19,28 +19,45 @@ const mails = new Map([
   [`${MOVED} ${REQUESTED} ${REQUESTED}`, 'request-changed undefined'],
   [`${APPOINTMENT_CHANGED} ${BOOKED} ${BOOKED}`, 'appointment-changed REQUEST'],
   [`${APPOINTMENT_CHANGED} ${REQUESTED} ${REQUESTED}`, 'request-changed undefined'],
-  ...states.map((state) => [`${APPOINTMENT_CANCELLED} ${state} ${CANCELED}`, `appointment-cancelled ${state === BOOKED ? 'CANCEL' : 'undefined'}`] as const),
+  ...states.map(
+    (state) =>
+      [
+        `${APPOINTMENT_CANCELLED} ${state} ${CANCELED}`,
+        `appointment-cancelled ${state === BOOKED ? 'CANCEL' : 'undefined'}`,
+      ] as const,
+  ),
 ]);
 
 const changes = [
   ...states.map((toState) => ({ cause: CREATED, fromState: UNSPECIFIED, toState })),
   ...states.flatMap((fromState) => states.map((toState) => ({ cause: UPDATED, fromState, toState }))),
-  ...[MOVED, APPOINTMENT_CHANGED].flatMap((cause) => [BOOKED, REQUESTED].map((state) => ({ cause, fromState: state, toState: state }))),
+  ...[MOVED, APPOINTMENT_CHANGED].flatMap((cause) =>
+    [BOOKED, REQUESTED].map((state) => ({ cause, fromState: state, toState: state })),
+  ),
   ...states.map((fromState) => ({ cause: APPOINTMENT_CANCELLED, fromState, toState: CANCELED })),
 ];
 
 describe('the mail of a change', () => {
   it.each(changes)('$cause from $fromState to $toState', (change) => {
     const [mail, withoutInvitation] = [false, true].map((neverInvited) => mailOfChange({ ...change, neverInvited }));
-    expect(mail && `${mail.template} ${mail.calendar}`).toBe(mails.get(`${change.cause} ${change.fromState} ${change.toState}`));
-    expect(withoutInvitation).toEqual(mail && { ...mail, calendar: mail.calendar === 'CANCEL' ? undefined : mail.calendar });
+    expect(mail && `${mail.template} ${mail.calendar}`).toBe(
+      mails.get(`${change.cause} ${change.fromState} ${change.toState}`),
+    );
+    expect(withoutInvitation).toEqual(
+      mail && { ...mail, calendar: mail.calendar === 'CANCEL' ? undefined : mail.calendar },
+    );
   });
 });
 
 describe('what a mail does to the calendar if that was not recorded', () => {
   it.each(Object.entries(calendarOfTemplate))('%s: %s', (template, calendar) => {
-    const known = mails.values().filter((mail) => mail.startsWith(`${template} `)).map((mail) => mail.split(' ')[1]);
+    const known = mails
+      .values()
+      .filter((mail) => mail.startsWith(`${template} `))
+      .map((mail) => mail.split(' ')[1]);
     // Also removes from the calendar what may not be there.
-    expect(new Set(known)).toEqual(new Set(template === 'appointment-cancelled' ? ['CANCEL', 'undefined'] : [String(calendar)]));
+    expect(new Set(known)).toEqual(
+      new Set(template === 'appointment-cancelled' ? ['CANCEL', 'undefined'] : [String(calendar)]),
+    );
   });
 });

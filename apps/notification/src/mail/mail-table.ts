@@ -19,8 +19,8 @@ export const urgentTemplates: readonly string[] = [
 export const maxWaitingAboutOne = 5;
 
 /**
- * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A mail that waits for a quota
- * does not keep an urgent one waiting: that one is sent first, and then supersedes it.
+ * The mails of a CRM to one recipient are sent one at a time, and those about one thing in the order of its versions. A
+ * mail that waits for a quota does not keep an urgent one waiting: that one is sent first, and then supersedes it.
  */
 export const mailTable: LeasedTable = {
   name: 'mail',
@@ -40,16 +40,19 @@ export const suspiciousFailures = 10;
 const consumer = consumerName('notification', events.participationChanged);
 
 /**
- * How long a mail waits for the event about which the one before it is. It is delivered again until it was processed or put aside, and published again if NATS
- * has lost it, so it does not come only if a database was restored from a backup.
+ * How long a mail waits for the event about which the one before it is. It is delivered again until it was processed or
+ * put aside, and published again if NATS has lost it, so it does not come only if a database was restored from a
+ * backup.
  */
 const longestWait = sql`interval '1 hour'`;
 
 /**
- * The mails about one thing are written in the order of its versions, also if their events arrive in another one, and each after the one before it was sent: what waits for a quota, or for a mail server, need
- * not be written, and is not once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent first then. If an
- * earlier mail waits for anything else, the ones before the urgent one are written, and then the urgent one, because its content must not be lost: the participation may
- * be deleted meanwhile. One that cannot be written for some time does not keep the later ones waiting any more.
+ * The mails about one thing are written in the order of its versions, also if their events arrive in another one, and
+ * each after the one before it was sent: what waits for a quota, or for a mail server, need not be written, and is not
+ * once a later one supersedes it. An urgent one is written while an earlier mail waits for a quota, because it is sent
+ * first then. If an earlier mail waits for anything else, the ones before the urgent one are written, and then the
+ * urgent one, because its content must not be lost: the participation may be deleted meanwhile. One that cannot be
+ * written for some time does not keep the later ones waiting any more.
  */
 export const unwrittenMailTable: LeasedTable = {
   name: 'unwritten_mail',
@@ -91,8 +94,14 @@ function isAfterHeld(): RawBuilder<boolean | null> {
   return firstEarlier(sql<boolean>`true`, sql`AND earlier.held AND earlier.lease IS NULL`);
 }
 
-/** Something of the first pending mail about the same thing with a lower version, which has this order from the index `mail_order`. */
-function firstEarlier<Value>(value: RawBuilder<Value>, condition: RawBuilder<unknown> = sql``): RawBuilder<Value | null> {
+/**
+ * Something of the first pending mail about the same thing with a lower version, which has this order from the index
+ * `mail_order`.
+ */
+function firstEarlier<Value>(
+  value: RawBuilder<Value>,
+  condition: RawBuilder<unknown> = sql``,
+): RawBuilder<Value | null> {
   return sql`(
     SELECT ${value} FROM mail AS earlier
      WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending' ${condition}

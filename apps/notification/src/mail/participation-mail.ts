@@ -14,12 +14,21 @@ export interface ParticipationKey {
 }
 
 /** A mail about a participation as its CRM sees it (interface 4.3): nothing in it is personal. */
-export interface ParticipationMail extends Pick<Selectable<MailTable>, 'id' | 'template' | 'state' | 'attempts' | 'createdAt' | 'finishedAt'> {
+export interface ParticipationMail extends Pick<
+  Selectable<MailTable>,
+  'id' | 'template' | 'state' | 'attempts' | 'createdAt' | 'finishedAt'
+> {
   error: MailError | undefined;
 }
 
-/** The id of a participation. Rejects with `provider.not_found` or `participation.not_found`, and with `service.unavailable` if calendar does not answer. */
-export async function findParticipationId({ participations }: NotificationDependencies, key: ParticipationKey): Promise<string> {
+/**
+ * The id of a participation. Rejects with `provider.not_found` or `participation.not_found`, and with
+ * `service.unavailable` if calendar does not answer.
+ */
+export async function findParticipationId(
+  { participations }: NotificationDependencies,
+  key: ParticipationKey,
+): Promise<string> {
   const { id } = await participations.getParticipation(key).catch((error: unknown) => {
     // Its previous version does not let notification call this.
     throw error instanceof DomainError && error.code === 'caller.forbidden' ? answeredByPreviousVersion() : error;
@@ -39,7 +48,13 @@ export async function requireMail(
   { crmId, participationId, mailId }: { crmId: string; participationId: string; mailId: string },
 ): Promise<Selectable<MailTable>> {
   if (!isUuid(mailId)) throw new DomainError('mail.not_found');
-  const unwritten = await db.selectFrom('unwrittenMail').select('id').where('crmId', '=', crmId).where('id', '=', mailId).where('aboutId', '=', participationId).executeTakeFirst();
+  const unwritten = await db
+    .selectFrom('unwrittenMail')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('id', '=', mailId)
+    .where('aboutId', '=', participationId)
+    .executeTakeFirst();
   if (unwritten !== undefined) throw new DomainError('mail.pending');
   return db
     .selectFrom('mail')
@@ -51,9 +66,14 @@ export async function requireMail(
 }
 
 export function selectParticipationMails(db: Kysely<NotificationSchema>, crmId: string) {
-  return selectMails(db).select(['id', 'template', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt']).where('crmId', '=', crmId);
+  return selectMails(db)
+    .select(['id', 'template', 'state', 'attempts', 'lastError', 'createdAt', 'finishedAt'])
+    .where('crmId', '=', crmId);
 }
 
-export function describeMail({ lastError, ...mail }: Omit<ParticipationMail, 'error'> & { lastError: string | null }): ParticipationMail {
+export function describeMail({
+  lastError,
+  ...mail
+}: Omit<ParticipationMail, 'error'> & { lastError: string | null }): ParticipationMail {
   return { ...mail, error: errorOfMail(lastError) };
 }

@@ -24,13 +24,17 @@ interface Sent {
 export type Outcome = Sent | NotSent;
 
 /**
- * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it was the last one to an
- * erased person, the erasure is confirmed in the same transaction. Returns the outcomes of other mails that follow from it.
+ * Records the outcome of an attempt, unless the lease is lost. A finished mail keeps neither address nor text; if it
+ * was the last one to an erased person, the erasure is confirmed in the same transaction. Returns the outcomes of other
+ * mails that follow from it.
  */
-export function createOutcomeRecorder(database: Database<NotificationSchema>): (mail: MailRow, outcome: Outcome) => Promise<Outcome[]> {
+export function createOutcomeRecorder(
+  database: Database<NotificationSchema>,
+): (mail: MailRow, outcome: Outcome) => Promise<Outcome[]> {
   return async (mail, outcome) => {
     if (outcome.outcome !== 'sent') return database.transaction((tx) => recordNotSent(tx, mail, outcome));
-    if (mail.erasureId !== null || urgentTemplates.includes(mail.template)) return database.transaction((tx) => recordSentForOthers(tx, mail));
+    if (mail.erasureId !== null || urgentTemplates.includes(mail.template))
+      return database.transaction((tx) => recordSentForOthers(tx, mail));
     await recordSent(database.kysely, mail);
     // A later mail about the same thing may be written now.
     database.committed();
@@ -38,10 +42,18 @@ export function createOutcomeRecorder(database: Database<NotificationSchema>): (
   };
 }
 
-/** Returns whether the lease was held. Outside of a transaction, it shares one with other mails that were sent at about the same time. */
+/**
+ * Returns whether the lease was held. Outside of a transaction, it shares one with other mails that were sent at about
+ * the same time.
+ */
 function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<boolean> {
   const { crmId, id, lease, erasureId } = mail;
-  const request = { crmId, id, lease, ...(erasureId === null && { recipientDigest: recipientDigest(mail).toString('hex') }) };
+  const request = {
+    crmId,
+    id,
+    lease,
+    ...(erasureId === null && { recipientDigest: recipientDigest(mail).toString('hex') }),
+  };
   return callFunction(db, { name: 'record_sent_mail', request, locks: id });
 }
 
@@ -74,8 +86,15 @@ function isOverQuota(outcome: NotSent): outcome is OverQuota {
   return outcome.outcome === 'hold' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
 }
 
-/** Due mails over the same quota wait for the same hour, as far as it has room, or are dropped, too: each would be leased only to learn that. */
-async function decideOthers(tx: Transaction<NotificationSchema>, { crmId, recipient }: MailRow, outcome: OverQuota): Promise<Outcome[]> {
+/**
+ * Due mails over the same quota wait for the same hour, as far as it has room, or are dropped, too: each would be
+ * leased only to learn that.
+ */
+async function decideOthers(
+  tx: Transaction<NotificationSchema>,
+  { crmId, recipient }: MailRow,
+  outcome: OverQuota,
+): Promise<Outcome[]> {
   const isHeld = outcome.outcome === 'hold';
   const [room, storedBefore] = isHeld ? [outcome.room - 1] : [maxDecidedAtOnce, outcome.storedBefore];
   const others = await tx
@@ -126,7 +145,10 @@ async function reportFailures(tx: Transaction<NotificationSchema>, mails: Failed
 }
 
 /** Earlier mails that wait for a quota, or behind one that does: what they say is no longer true. */
-async function dropSuperseded(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailRow): Promise<Outcome[]> {
+async function dropSuperseded(
+  tx: Transaction<NotificationSchema>,
+  { crmId, aboutId, version }: MailRow,
+): Promise<Outcome[]> {
   const outcome: QuotaDecision = { outcome: 'drop', reason: 'superseded', serverAway: false };
   const { numUpdatedRows } = await tx
     .updateTable('mail')
@@ -148,7 +170,12 @@ function changesOf(outcome: NotSent) {
     case 'retry':
       return { dueAt: dueAfter(outcome.afterMs, mailTable), attempts: answered, lastError: outcome.reason };
     case 'retry-once':
-      return { dueAt: dueAfter(outcome.afterMs, mailTable), attempts: answered, lastError: outcome.reason, uncertain: true };
+      return {
+        dueAt: dueAfter(outcome.afterMs, mailTable),
+        attempts: answered,
+        lastError: outcome.reason,
+        uncertain: true,
+      };
     case 'hold':
       return { dueAt: outcome.until, lastError: outcome.reason };
     case 'drop':

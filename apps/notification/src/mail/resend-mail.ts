@@ -5,7 +5,15 @@ import { randomUUID } from 'node:crypto';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { calendarOfTemplate, type MailOfChange } from './mail-of-change.ts';
-import { answeredByPreviousVersion, describeMail, findParticipationId, type ParticipationKey, type ParticipationMail, requireMail, selectParticipationMails } from './participation-mail.ts';
+import {
+  answeredByPreviousVersion,
+  describeMail,
+  findParticipationId,
+  type ParticipationKey,
+  type ParticipationMail,
+  requireMail,
+  selectParticipationMails,
+} from './participation-mail.ts';
 import { selectMails } from './select-mails.ts';
 import { type MailIntent, storeNewMail } from './store-mail.ts';
 import { writeParticipationMail } from './write-participation-mail.ts';
@@ -15,11 +23,15 @@ export interface ResendRequest extends ParticipationKey {
 }
 
 /**
- * Writes a finished mail about a participation again, from the present data, and queues it as a new mail. Rejects with `provider.not_found`,
- * `participation.not_found`, `mail.not_found`, also if the recipient was erased, `mail.pending` if the mail or another copy of it waits, `mail.outdated` if
- * the participation has changed since, or `mail.address_missing`.
+ * Writes a finished mail about a participation again, from the present data, and queues it as a new mail. Rejects with
+ * `provider.not_found`, `participation.not_found`, `mail.not_found`, also if the recipient was erased, `mail.pending`
+ * if the mail or another copy of it waits, `mail.outdated` if the participation has changed since, or
+ * `mail.address_missing`.
  */
-export async function resendMail(dependencies: NotificationDependencies, request: ResendRequest): Promise<ParticipationMail> {
+export async function resendMail(
+  dependencies: NotificationDependencies,
+  request: ResendRequest,
+): Promise<ParticipationMail> {
   const { crmId } = request;
   // What rejects a request does not concern its repetition, which only gets the mail that the first one has created.
   const [written] = await Promise.allSettled([writeCopy(dependencies, request)]);
@@ -42,7 +54,14 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   const notice = await dependencies.participations.getParticipationNotice({ crmId, participationId, version });
   if (notice.currentVersion === 0) throw answeredByPreviousVersion();
   if (notice.currentVersion !== version) throw new DomainError('mail.outdated');
-  const mail = await writeParticipationMail(dependencies, { crmId, participationId, version, mail: changeOf(original), actor: actor ?? '', notice });
+  const mail = await writeParticipationMail(dependencies, {
+    crmId,
+    participationId,
+    version,
+    mail: changeOf(original),
+    actor: actor ?? '',
+    notice,
+  });
   if (mail === undefined) throw new DomainError('mail.address_missing');
   return { ...mail, eventId: randomUUID(), resendOf: original.resendOf ?? original.id };
 }
@@ -63,8 +82,14 @@ async function storeCopy(tx: Transaction<NotificationSchema>, copy: MailIntent):
   return readMail(tx, copy.crmId, id);
 }
 
-/** The participation may have changed since the data was read, and the mail about that may wait to be written, or may have been sent already. */
-async function rejectOutdated(tx: Transaction<NotificationSchema>, { crmId, aboutId, version }: MailIntent): Promise<void> {
+/**
+ * The participation may have changed since the data was read, and the mail about that may wait to be written, or may
+ * have been sent already.
+ */
+async function rejectOutdated(
+  tx: Transaction<NotificationSchema>,
+  { crmId, aboutId, version }: MailIntent,
+): Promise<void> {
   const later = await selectMails(tx)
     .select('id')
     .where('crmId', '=', crmId)

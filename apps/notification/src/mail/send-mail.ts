@@ -8,12 +8,17 @@ import type { MailRow } from './mail-table.ts';
 
 /** How far an attempt got. */
 export interface Progress {
-  /** Created once a session with the server is established; read to the end when the server has all of the message except its last line. */
+  /**
+   * Created once a session with the server is established; read to the end when the server has all of the message
+   * except its last line.
+   */
   message?: Readable;
 }
 
 export interface Mailer {
-  /** Resolves when the server has accepted the mail. `progress` is kept up to date, so that a failure can be classified. */
+  /**
+   * Resolves when the server has accepted the mail. `progress` is kept up to date, so that a failure can be classified.
+   */
   send(mail: MailRow, progress: Progress, signal: AbortSignal): Promise<void>;
   /** Closes every connection immediately. */
   close(): void;
@@ -54,7 +59,10 @@ export function createMailer(options: { url: string; connections: number; replyM
 }
 
 /** The message as nodemailer expects it: every part is passed separately, nothing is parsed from text. */
-export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template' | 'requestId'>, content: MailContent): SendMailOptions {
+export function toMessage(
+  mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template' | 'requestId'>,
+  content: MailContent,
+): SendMailOptions {
   const [calendar] = content.calendars;
   return {
     messageId: messageIdOf(mail, content.from.address),
@@ -78,6 +86,9 @@ export function toMessage(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'
 
 /** The same mail has the same id at every attempt, so that a duplicate is recognised. */
 function messageIdOf(mail: Pick<MailRow, 'eventId' | 'aboutId' | 'template'>, senderAddress: string): string {
-  const identity = createHash('sha256').update(`${mail.eventId} ${mail.aboutId} ${mail.template}`).digest('hex').slice(0, 40);
+  const identity = createHash('sha256')
+    .update(`${mail.eventId} ${mail.aboutId} ${mail.template}`)
+    .digest('hex')
+    .slice(0, 40);
   return `<${identity}@${asciiDomainOf(senderAddress)}>`;
 }

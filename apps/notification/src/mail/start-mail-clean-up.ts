@@ -8,8 +8,17 @@ const batchSize = 1_000;
 /** Longer than any event can be redelivered. */
 const keptDays = 30;
 
-/** Deletes the remains (ids and codes) of mails that were finished a month ago, at startup and then every hour. Safe with many replicas. */
-export function startMailCleanUp({ database, logger }: { database: Database<NotificationSchema>; logger: Logger }): AsyncDisposable {
+/**
+ * Deletes the remains (ids and codes) of mails that were finished a month ago, at startup and then every hour. Safe
+ * with many replicas.
+ */
+export function startMailCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<NotificationSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteFinishedMails(database, limit);
   return startLoop({ name: 'the removal of finished mails', logger, everyMs, batch: batchSize, run });
 }

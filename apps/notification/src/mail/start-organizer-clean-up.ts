@@ -7,7 +7,13 @@ const everyMs = 60 * 60 * 1_000;
 const batchSize = 1_000;
 
 /** Deletes the organizers of events that ended a month ago, at startup and then every hour. Safe with many replicas. */
-export function startOrganizerCleanUp({ database, logger }: { database: Database<NotificationSchema>; logger: Logger }): AsyncDisposable {
+export function startOrganizerCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<NotificationSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteOrganizers(database, limit);
   return startLoop({ name: 'the removal of organizers', logger, everyMs, batch: batchSize, run });
 }
@@ -15,6 +21,8 @@ export function startOrganizerCleanUp({ database, logger }: { database: Database
 async function deleteOrganizers({ kysely }: Database<NotificationSchema>, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM event_organizer WHERE (crm_id, participation_id) IN (
-      SELECT crm_id, participation_id FROM event_organizer WHERE keep_until < now() ORDER BY keep_until LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(kysely);
+      SELECT crm_id, participation_id FROM event_organizer WHERE keep_until < now() ORDER BY keep_until LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(
+    kysely,
+  );
   return Number(numAffectedRows);
 }

@@ -7,8 +7,17 @@ import { quotaWindowMs } from './timings.ts';
 const everyMs = 60 * 1_000;
 const batchSize = 1_000;
 
-/** Deletes the digests of recipients as soon as the hour is over for which the quotas count them. Safe with many replicas. */
-export function startRecentMailCleanUp({ database, logger }: { database: Database<NotificationSchema>; logger: Logger }): AsyncDisposable {
+/**
+ * Deletes the digests of recipients as soon as the hour is over for which the quotas count them. Safe with many
+ * replicas.
+ */
+export function startRecentMailCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<NotificationSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteCountedMails(database, limit);
   return startLoop({ name: 'the removal of counted mails', logger, everyMs, batch: batchSize, run });
 }

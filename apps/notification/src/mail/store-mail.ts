@@ -12,7 +12,10 @@ export interface MailIntent {
   aboutId: string;
   version: number;
   template: MailTemplate;
-  /** The recipient, if the person is a customer; of a participant who was embedded in an appointment, the id of the participation. */
+  /**
+   * The recipient, if the person is a customer; of a participant who was embedded in an appointment, the id of the
+   * participation.
+   */
   customerId?: string | undefined;
   /** The recipient, if the person is a user. */
   userId?: string | undefined;
@@ -41,26 +44,51 @@ export interface LastMailIntent extends MailIntent {
 }
 
 /**
- * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a person whose data was erased
- * while it was being written. If too many about the same thing wait, it supersedes some of those between the first and the newest ones.
+ * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a person
+ * whose data was erased while it was being written. If too many about the same thing wait, it supersedes some of those
+ * between the first and the newest ones.
  */
-export async function storeMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<void> {
+export async function storeMail(
+  tx: Transaction<NotificationSchema>,
+  intent: MailIntent | LastMailIntent,
+): Promise<void> {
   await storeNewMail(tx, intent);
 }
 
 /** The same, and returns the id of the mail; null if it had no effect. */
-export async function storeNewMail(tx: Transaction<NotificationSchema>, intent: MailIntent | LastMailIntent): Promise<string | null> {
-  return callFunction<string | null>(tx, { name: 'store_mail', request: requestOf(intent), locks: `${intent.crmId} ${intent.customerId ?? intent.userId}` });
+export async function storeNewMail(
+  tx: Transaction<NotificationSchema>,
+  intent: MailIntent | LastMailIntent,
+): Promise<string | null> {
+  return callFunction<string | null>(tx, {
+    name: 'store_mail',
+    request: requestOf(intent),
+    locks: `${intent.crmId} ${intent.customerId ?? intent.userId}`,
+  });
 }
 
 /** What the SQL functions that store a mail need to know of it, and of the request that caused it. */
 export function requestOf(intent: MailIntent | LastMailIntent) {
   const limits = { maxWaiting: maxWaitingAboutOne, urgentTemplates };
-  return { ...intent, ...limits, requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
+  return {
+    ...intent,
+    ...limits,
+    requestId: currentContext()?.requestId ?? newRequestId(),
+    traceparent: currentTraceparent(),
+  };
 }
 
 /** Whether the mail of an event was stored before. */
-export async function isStored({ kysely }: Database<NotificationSchema>, crmId: string, eventId: string): Promise<boolean> {
-  const row = await kysely.selectFrom('mail').select('id').where('crmId', '=', crmId).where('eventId', '=', eventId).executeTakeFirst();
+export async function isStored(
+  { kysely }: Database<NotificationSchema>,
+  crmId: string,
+  eventId: string,
+): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('mail')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('eventId', '=', eventId)
+    .executeTakeFirst();
   return row !== undefined;
 }

@@ -20,11 +20,32 @@ export interface UnwrittenMail {
 }
 
 /**
- * Stores that a mail is to be written. A repeated one has no effect, nor does one to an erased person. If too many about the same participation wait, it supersedes
- * some of those between the first and the newest ones.
+ * Stores that a mail is to be written. A repeated one has no effect, nor does one to an erased person. If too many
+ * about the same participation wait, it supersedes some of those between the first and the newest ones.
  */
-export function storeUnwrittenMail({ crmId, eventId, participationId, version, mail, customerId = participationId, providerId, actor, previousEventId }: UnwrittenMail): EffectCall {
-  const subject = { crmId, eventId, aboutId: participationId, version, template: mail.template, calendarMethod: mail.calendar, customerId, providerId, actor, previousEventId };
+export function storeUnwrittenMail({
+  crmId,
+  eventId,
+  participationId,
+  version,
+  mail,
+  customerId = participationId,
+  providerId,
+  actor,
+  previousEventId,
+}: UnwrittenMail): EffectCall {
+  const subject = {
+    crmId,
+    eventId,
+    aboutId: participationId,
+    version,
+    template: mail.template,
+    calendarMethod: mail.calendar,
+    customerId,
+    providerId,
+    actor,
+    previousEventId,
+  };
   const context = { requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
   const request = { ...subject, ...context, maxWaiting: maxWaitingAboutOne, urgentTemplates };
   return { name: 'store_unwritten_mail', request };

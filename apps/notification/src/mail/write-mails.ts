@@ -32,7 +32,10 @@ const writtenConcurrently = 10;
 const firstRetryMs = 200;
 const longestRetryMs = 30_000;
 
-/** Writes the mails about changes of participations. CRMs take turns, so one with thousands of changes delays only its own. */
+/**
+ * Writes the mails about changes of participations. CRMs take turns, so one with thousands of changes delays only its
+ * own.
+ */
 export function startMailWriting({ dependencies, timings, logger }: MailWritingOptions): AsyncDisposable {
   const { database } = dependencies;
   const written = new WeakMap<UnwrittenMailRow, MailIntent>();
@@ -50,7 +53,8 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
         return decideAfterFailure(error, row, stopping, logger);
       }
     },
-    record: (row, result) => (result.outcome === 'retry' ? postpone(database, row, result) : store(database, row, written.get(row))),
+    record: (row, result) =>
+      result.outcome === 'retry' ? postpone(database, row, result) : store(database, row, written.get(row)),
     describe: ({ id, template, attempts }) => ({ id, template, attempts }),
     onResult: () => undefined,
   };
@@ -59,23 +63,45 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
 
 async function write(dependencies: NotificationDependencies, row: UnwrittenMailRow): Promise<MailIntent | undefined> {
   const { crmId, aboutId: participationId, version, actor, eventId } = row;
-  const notice = await undefinedIfNotFound(dependencies.participations.getParticipationNotice({ crmId, participationId, version }));
+  const notice = await undefinedIfNotFound(
+    dependencies.participations.getParticipationNotice({ crmId, participationId, version }),
+  );
   if (notice === undefined) return undefined;
-  const mail: MailOfChange = { template: row.template as MailOfChange['template'], calendar: row.calendarMethod ?? undefined };
+  const mail: MailOfChange = {
+    template: row.template as MailOfChange['template'],
+    calendar: row.calendarMethod ?? undefined,
+  };
   const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor, notice });
   return intent && { ...intent, eventId };
 }
 
-/** Whatever the error, the mail is written in the end: what does not answer will, and what is wrong will be corrected. */
-function decideAfterFailure(error: unknown, { crmId, id, attempts, failures }: UnwrittenMailRow, stopping: AbortSignal, logger: Logger): Retry {
+/**
+ * Whatever the error, the mail is written in the end: what does not answer will, and what is wrong will be corrected.
+ */
+function decideAfterFailure(
+  error: unknown,
+  { crmId, id, attempts, failures }: UnwrittenMailRow,
+  stopping: AbortSignal,
+  logger: Logger,
+): Retry {
   const isFailure = !(error instanceof DomainError && error.category === 'unavailable');
-  if (isFailure && failures + 1 >= suspiciousFailures) logger.error({ err: error, crmId, id, failures }, 'the mail cannot be written');
+  if (isFailure && failures + 1 >= suspiciousFailures)
+    logger.error({ err: error, crmId, id, failures }, 'the mail cannot be written');
   const afterMs = stopping.aborted ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempts, 10));
-  return { outcome: 'retry', afterMs, reason: error instanceof DomainError ? error.code : describeError(error).type, isFailure };
+  return {
+    outcome: 'retry',
+    afterMs,
+    reason: error instanceof DomainError ? error.code : describeError(error).type,
+    isFailure,
+  };
 }
 
 /** Has no effect if the lease is lost. */
-async function postpone({ kysely }: Database<NotificationSchema>, { crmId, id, lease }: UnwrittenMailRow, { afterMs, isFailure }: Retry): Promise<void> {
+async function postpone(
+  { kysely }: Database<NotificationSchema>,
+  { crmId, id, lease }: UnwrittenMailRow,
+  { afterMs, isFailure }: Retry,
+): Promise<void> {
   await kysely
     .updateTable('unwrittenMail')
     .set((update) => ({
@@ -91,7 +117,11 @@ async function postpone({ kysely }: Database<NotificationSchema>, { crmId, id, l
 }
 
 /** The same. Without a mail, the row is removed only. */
-async function store(database: Database<NotificationSchema>, { crmId, id, lease, customerId, createdAt }: UnwrittenMailRow, intent: MailIntent | undefined): Promise<void> {
+async function store(
+  database: Database<NotificationSchema>,
+  { crmId, id, lease, customerId, createdAt }: UnwrittenMailRow,
+  intent: MailIntent | undefined,
+): Promise<void> {
   const request = { ...(intent && requestOf(intent)), crmId, id, lease, customerId, createdAt };
   await callFunction(database.kysely, { name: 'store_written_mail', request, locks: `${crmId} ${customerId}` });
   database.committed();

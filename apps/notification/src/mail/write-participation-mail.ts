@@ -20,8 +20,8 @@ export interface ChangeMail {
 }
 
 /**
- * Writes a mail about a change of a participation from the present data of its customer, provider and CRM. Undefined when there is no address, or
- * no longer a customer.
+ * Writes a mail about a change of a participation from the present data of its customer, provider and CRM. Undefined
+ * when there is no address, or no longer a customer.
  */
 export async function writeParticipationMail(
   dependencies: NotificationDependencies,
@@ -37,19 +37,53 @@ export async function writeParticipationMail(
   ]);
   if (recipient === undefined) return undefined;
   const { provider, crm } = senders;
-  const organizer = organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: recipient.email, known: organizers.get(participationId) });
-  const content = composeParticipationMail({ participationId, version, mail, actor, recipient, notice, provider, crm, senderAddress, organizer, writtenAt: new Date() });
-  const event = calendarMethod === 'REQUEST' ? { organizer: { address: organizer.address, eventEnd: notice.appointment!.end! } } : {};
-  return { crmId, aboutId: participationId, version, template, customerId, providerId, actor, calendarMethod, ...event, content, sandbox: crm.sandbox };
+  const organizer = organizerOf(provider, senderOf(crm, senderAddress), {
+    attendeeAddress: recipient.email,
+    known: organizers.get(participationId),
+  });
+  const content = composeParticipationMail({
+    participationId,
+    version,
+    mail,
+    actor,
+    recipient,
+    notice,
+    provider,
+    crm,
+    senderAddress,
+    organizer,
+    writtenAt: new Date(),
+  });
+  const event =
+    calendarMethod === 'REQUEST'
+      ? { organizer: { address: organizer.address, eventEnd: notice.appointment!.end! } }
+      : {};
+  return {
+    crmId,
+    aboutId: participationId,
+    version,
+    template,
+    customerId,
+    providerId,
+    actor,
+    calendarMethod,
+    ...event,
+    content,
+    sandbox: crm.sandbox,
+  };
 }
 
-/** A customer's name and address are those that the customer service has: what calendar knows of them may have been replaced. Undefined without an address. */
+/**
+ * A customer's name and address are those that the customer service has: what calendar knows of them may have been
+ * replaced. Undefined without an address.
+ */
 async function findRecipient(
   { customers }: NotificationDependencies,
   crmId: string,
   { customerId, participation }: GetParticipationNoticeResponse,
 ): Promise<Recipient | undefined> {
-  if (customerId === undefined) return participation?.email === undefined ? undefined : { name: participation.name, email: participation.email };
+  if (customerId === undefined)
+    return participation?.email === undefined ? undefined : { name: participation.name, email: participation.email };
   const recipient = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));
   return recipient?.email === undefined ? undefined : { ...recipient, email: recipient.email };
 }

@@ -37,7 +37,10 @@ const appointment = {
   start: new Date('2027-07-05T08:00:00Z'),
   end: new Date('2027-07-05T09:30:00Z'),
   address: {
-    kind: { $case: 'address' as const, value: { street: 'Lindenallee', number: '12', zip: '10115', city: 'Berlin', countryCode: 'DE' } },
+    kind: {
+      $case: 'address' as const,
+      value: { street: 'Lindenallee', number: '12', zip: '10115', city: 'Berlin', countryCode: 'DE' },
+    },
   },
 };
 
@@ -49,7 +52,11 @@ const videoCall = {
 };
 
 const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = [
-  { template: 'booking-confirmed', calendar: 'REQUEST', message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.' },
+  {
+    template: 'booking-confirmed',
+    calendar: 'REQUEST',
+    message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.',
+  },
   { template: 'request-received' },
   { template: 'request-confirmed', calendar: 'REQUEST', at: videoCall },
   { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
@@ -81,18 +88,39 @@ export function sampleMails(recipient: string): SampleMail[] {
 
 function samplesOf(crm: Crm, address: string): SampleMail[] {
   const { language } = crm;
-  const shared = { provider, crm, senderAddress, writtenAt, organizer: organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined }) };
+  const shared = {
+    provider,
+    crm,
+    senderAddress,
+    writtenAt,
+    organizer: organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined }),
+  };
   const recipient = { name: 'Anna Beispiel', email: address, language };
   const aboutChanges = changes.map(({ message, at, ...mail }) => ({
     template: mail.template,
-    content: composeParticipationMail({ ...shared, participationId, version: 1, mail, actor: 'crm:sample', recipient, notice: noticeOf(message, at) }),
+    content: composeParticipationMail({
+      ...shared,
+      participationId,
+      version: 1,
+      mail,
+      actor: 'crm:sample',
+      recipient,
+      notice: noticeOf(message, at),
+    }),
   }));
   const removal = composeRemovalMail({
     ...shared,
     notice: { providerId: provider.id, ...recipient },
     removed: { participationId, version: 2, ...videoCall, neverInvited: false },
   });
-  const user = { id: provider.id, email: address, username: 'anna', lastName: 'Beispiel', firstName: 'Anna', emailVerified: false };
+  const user = {
+    id: provider.id,
+    email: address,
+    username: 'anna',
+    lastName: 'Beispiel',
+    firstName: 'Anna',
+    emailVerified: false,
+  };
   const verification = composeVerificationMail({
     verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
     crm,

@@ -10,7 +10,9 @@ export async function sendSamples(options: { smtpUrl: string; recipient: string 
   const samples = sampleMails(options.recipient);
   try {
     for (const { template, content } of samples) {
-      await transport.sendMail(toMessage({ eventId: randomUUID(), aboutId: randomUUID(), template, requestId: 'sample' }, content));
+      await transport.sendMail(
+        toMessage({ eventId: randomUUID(), aboutId: randomUUID(), template, requestId: 'sample' }, content),
+      );
     }
   } finally {
     transport.close();

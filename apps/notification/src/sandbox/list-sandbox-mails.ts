@@ -18,8 +18,9 @@ export interface SandboxMail extends Selectable<SandboxMailTable> {
 }
 
 /**
- * The mails that a sandbox keeps, in the opposite order of their creation (interface 11.2). `nextCursor` is undefined on the last page. Rejects with
- * `sandbox.not_found` for a CRM that is not a sandbox, or with `sandbox.invalid` for an unknown cursor.
+ * The mails that a sandbox keeps, in the opposite order of their creation (interface 11.2). `nextCursor` is undefined
+ * on the last page. Rejects with `sandbox.not_found` for a CRM that is not a sandbox, or with `sandbox.invalid` for an
+ * unknown cursor.
  */
 export async function listSandboxMails(
   { database, identity }: NotificationDependencies,
@@ -27,10 +28,13 @@ export async function listSandboxMails(
 ): Promise<{ mails: SandboxMail[]; nextCursor?: string | undefined }> {
   const { crm } = await identity.getCrm({ crmId });
   if (!crm!.sandbox) throw new DomainError('sandbox.not_found');
-  if (cursor !== undefined && !isUuid(cursor)) throw new DomainError('sandbox.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  if (cursor !== undefined && !isUuid(cursor))
+    throw new DomainError('sandbox.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
   const rows = await database.kysely
     .selectFrom('sandboxMail')
-    .innerJoin('mail', (join) => join.onRef('mail.crmId', '=', 'sandboxMail.crmId').onRef('mail.id', '=', 'sandboxMail.mailId'))
+    .innerJoin('mail', (join) =>
+      join.onRef('mail.crmId', '=', 'sandboxMail.crmId').onRef('mail.id', '=', 'sandboxMail.mailId'),
+    )
     .selectAll('sandboxMail')
     .select('mail.template')
     .where('sandboxMail.crmId', '=', crmId)

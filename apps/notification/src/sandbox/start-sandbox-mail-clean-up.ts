@@ -9,7 +9,13 @@ const batchSize = 1_000;
 const keptDays = 7;
 
 /** Deletes what sandboxes have kept for a week, at startup and then every hour. Safe with many replicas. */
-export function startSandboxMailCleanUp({ database, logger }: { database: Database<NotificationSchema>; logger: Logger }): AsyncDisposable {
+export function startSandboxMailCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<NotificationSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   const run = (limit: number): Promise<number> => deleteOldMails(database, limit);
   return startLoop({ name: 'the removal of the mails of sandboxes', logger, everyMs, batch: batchSize, run });
 }

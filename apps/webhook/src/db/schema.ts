@@ -36,7 +36,10 @@ interface EventColumns {
   previousState: string | null;
   /** Of an appointment that exists, after the event. */
   capacity: number | null;
-  /** Whether a participation has its seat whatever the capacity. This and the capacity are null in events of a calendar older than 2027-01-01. */
+  /**
+   * Whether a participation has its seat whatever the capacity. This and the capacity are null in events of a calendar
+   * older than 2027-01-01.
+   */
   exempt: boolean | null;
   /** What the service did to it, more exactly than the type: for support. */
   cause: string | null;
@@ -56,7 +59,10 @@ export interface EventCounterTable {
   lastSequence: number;
 }
 
-/** The newest event of each CRM that has been removed from the feed: who has read it, but nothing after it, has missed nothing. */
+/**
+ * The newest event of each CRM that has been removed from the feed: who has read it, but nothing after it, has missed
+ * nothing.
+ */
 export interface RemovedEventTable {
   crmId: string;
   id: string;
@@ -66,7 +72,10 @@ export interface RemovedEventTable {
 /** Events that have arrived and are not in order yet. */
 export interface IncomingEventTable extends EventColumns {
   arrivedAt: ColumnType<Date, never, never>;
-  /** The number of the event among those about its appointment, and if it was moved, among those about the one that it left. Null if there is none, or it is not known. */
+  /**
+   * The number of the event among those about its appointment, and if it was moved, among those about the one that it
+   * left. Null if there is none, or it is not known.
+   */
   ordinal: number | null;
   previousOrdinal: number | null;
 }
@@ -95,7 +104,10 @@ export interface WebhookTable {
   ignoreActors: string[];
   /** Sealed (src/secret/seal.ts). */
   secret: string;
-  /** Another one for each secret, so that the repetition of a request returns only the secret that it has made. Null for one from before 2026-12-13. */
+  /**
+   * Another one for each secret, so that the repetition of a request returns only the secret that it has made. Null for
+   * one from before 2026-12-13.
+   */
   secretId: string | null;
   /** The one before the last rotation, which also signs for a day. */
   previousSecret: string | null;

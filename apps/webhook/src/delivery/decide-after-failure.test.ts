@@ -26,11 +26,17 @@ describe('an event that could not be delivered', () => {
   });
 
   it('waits longer if the endpoint asks for it, but not more than a day', () => {
-    const after = (retryAfterSeconds: number) => decideAfterFailure({ ...failed, retryAfterSeconds }, 1, retriesMs, middle);
-    expect([after(10), after(3_600), after(1e9)].map((decision) => decision.outcome === 'retry' && decision.afterMs)).toEqual([300_000, 3_600_000, day]);
+    const after = (retryAfterSeconds: number) =>
+      decideAfterFailure({ ...failed, retryAfterSeconds }, 1, retriesMs, middle);
+    expect(
+      [after(10), after(3_600), after(1e9)].map((decision) => decision.outcome === 'retry' && decision.afterMs),
+    ).toEqual([300_000, 3_600_000, day]);
   });
 
   it('is not sent again if the endpoint is gone', () => {
-    expect(decideAfterFailure({ status: 410, durationMs: 1 }, 0, retriesMs)).toEqual({ outcome: 'disable', reason: '410' });
+    expect(decideAfterFailure({ status: 410, durationMs: 1 }, 0, retriesMs)).toEqual({
+      outcome: 'disable',
+      reason: '410',
+    });
   });
 });

@@ -26,7 +26,13 @@ const maxSent = 50;
 const postponeMs = 1_000;
 
 /** Sends the events of the feed to the webhooks of each CRM, which take turns: a slow endpoint delays only itself. */
-export function startWebhookDelivery({ dependencies, connections, timings, onResult, logger }: WebhookDeliveryOptions): AsyncDisposable {
+export function startWebhookDelivery({
+  dependencies,
+  connections,
+  timings,
+  onResult,
+  logger,
+}: WebhookDeliveryOptions): AsyncDisposable {
   const { database } = dependencies;
   const kind: DeliveryKind<LeasedWebhook, Result> = {
     name: 'webhook',
@@ -46,13 +52,25 @@ interface Signals {
 }
 
 /** Sends the next events, one after the other, until there are none, one fails, or it is the turn of others. */
-async function takeTurn(dependencies: WebhookDependencies, timings: WebhookTimings, webhook: LeasedWebhook, signals: Signals): Promise<Result> {
+async function takeTurn(
+  dependencies: WebhookDependencies,
+  timings: WebhookTimings,
+  webhook: LeasedWebhook,
+  signals: Signals,
+): Promise<Result> {
   const turnEndsMs = performance.now() + timings.turnMs;
   const progress = { position: webhook.position, delivered: 0 };
   try {
     while (progress.delivered < maxSent && performance.now() < turnEndsMs) {
       const { crmId, types, providerId, ignoreActors } = webhook;
-      const filter = { crmId, after: progress.position, limit: maxSent - progress.delivered, types, providerId, ignoreActors };
+      const filter = {
+        crmId,
+        after: progress.position,
+        limit: maxSent - progress.delivered,
+        types,
+        providerId,
+        ignoreActors,
+      };
       const { listed, lastExamined } = await readEvents(dependencies.database, filter);
       if (lastExamined === undefined) break;
       const events = await describeEvents(dependencies, crmId, listed);
@@ -60,9 +78,18 @@ async function takeTurn(dependencies: WebhookDependencies, timings: WebhookTimin
       if (!(await isHeld(dependencies.database, webhook))) return { outcome: 'lost', ...progress };
       for (const [index, { sequence }] of listed.entries()) {
         if (performance.now() >= turnEndsMs) return { outcome: 'sent', ...progress };
-        const result = await sendEvent(dependencies, webhook, { event: events[index]!, sentAt: databaseTime(webhook) }, signals.signal);
-        if (signals.stopping.aborted && !isDelivered(result)) return { outcome: 'postpone', afterMs: 0, reason: 'stopped', ...progress };
-        if (!(await recordAttempt(dependencies.database, webhook, { event: events[index]!, position: sequence, result }))) return { outcome: 'lost', ...progress };
+        const result = await sendEvent(
+          dependencies,
+          webhook,
+          { event: events[index]!, sentAt: databaseTime(webhook) },
+          signals.signal,
+        );
+        if (signals.stopping.aborted && !isDelivered(result))
+          return { outcome: 'postpone', afterMs: 0, reason: 'stopped', ...progress };
+        if (
+          !(await recordAttempt(dependencies.database, webhook, { event: events[index]!, position: sequence, result }))
+        )
+          return { outcome: 'lost', ...progress };
         if (!isDelivered(result)) {
           const failedBefore = progress.delivered > 0 ? 0 : webhook.failedAttempts;
           return { ...decideAfterFailure(result, failedBefore, timings.retriesMs), ...progress };
@@ -74,6 +101,11 @@ async function takeTurn(dependencies: WebhookDependencies, timings: WebhookTimin
     }
     return { outcome: 'sent', ...progress };
   } catch (error) {
-    return { outcome: 'postpone', afterMs: postponeMs, reason: error instanceof DomainError ? error.code : describeError(error).message, ...progress };
+    return {
+      outcome: 'postpone',
+      afterMs: postponeMs,
+      reason: error instanceof DomainError ? error.code : describeError(error).message,
+      ...progress,
+    };
   }
 }

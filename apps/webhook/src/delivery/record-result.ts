@@ -25,12 +25,24 @@ interface Attempt {
 }
 
 /** Whether this process still has the lease. */
-export async function isHeld({ kysely }: Database<WebhookSchema>, { crmId, id, lease }: LeasedWebhook): Promise<boolean> {
-  const row = await kysely.selectFrom('webhook').select('id').where('crmId', '=', crmId).where('id', '=', id).where('lease', '=', lease).executeTakeFirst();
+export async function isHeld(
+  { kysely }: Database<WebhookSchema>,
+  { crmId, id, lease }: LeasedWebhook,
+): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('webhook')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .executeTakeFirst();
   return row !== undefined;
 }
 
-/** Records an attempt, and, if the event was delivered, the new position. False if the lease is lost: then somebody else decides about the position. */
+/**
+ * Records an attempt, and, if the event was delivered, the new position. False if the lease is lost: then somebody else
+ * decides about the position.
+ */
 export async function recordAttempt(
   { kysely }: Database<WebhookSchema>,
   { crmId, id, lease }: LeasedWebhook,
@@ -50,7 +62,11 @@ export async function recordAttempt(
 }
 
 /** Records a test, unless the webhook was deleted meanwhile. It does not count as one that is being sent any more. */
-export async function recordTest({ kysely }: Database<WebhookSchema>, { crmId, id }: Pick<LeasedWebhook, 'crmId' | 'id'>, attempt: Attempt): Promise<void> {
+export async function recordTest(
+  { kysely }: Database<WebhookSchema>,
+  { crmId, id }: Pick<LeasedWebhook, 'crmId' | 'id'>,
+  attempt: Attempt,
+): Promise<void> {
   await sql`
     WITH test AS (
       UPDATE webhook_test SET ended = true WHERE crm_id = ${crmId} AND event_id = ${attempt.event.id}
@@ -67,14 +83,21 @@ function insertAttempt({ event, result }: Attempt): RawBuilder<unknown> {
 }
 
 /** Ends a lease, unless it is lost. */
-export async function recordResult(database: Database<WebhookSchema>, webhook: LeasedWebhook, result: Result): Promise<void> {
+export async function recordResult(
+  database: Database<WebhookSchema>,
+  webhook: LeasedWebhook,
+  result: Result,
+): Promise<void> {
   switch (result.outcome) {
     case 'lost':
       return;
     case 'sent':
       return database.transaction((tx) => endTurn(tx, webhook, result.position));
     case 'postpone':
-      await changeHeld(database.kysely, webhook, { position: result.position, dueAt: dueAfter(result.afterMs, webhookTable) });
+      await changeHeld(database.kysely, webhook, {
+        position: result.position,
+        dueAt: dueAfter(result.afterMs, webhookTable),
+      });
       return;
     case 'retry':
       await changeHeld(database.kysely, webhook, {
@@ -89,19 +112,37 @@ export async function recordResult(database: Database<WebhookSchema>, webhook: L
   }
 }
 
-/** Whether events are left is decided with the counter locked: an event that is recorded later finds the webhook idle, and makes it due. */
+/**
+ * Whether events are left is decided with the counter locked: an event that is recorded later finds the webhook idle,
+ * and makes it due.
+ */
 async function endTurn(tx: Transaction<WebhookSchema>, webhook: LeasedWebhook, position: number): Promise<void> {
-  const { lastSequence } = await tx.selectFrom('eventCounter').select('lastSequence').where('crmId', '=', webhook.crmId).forShare().executeTakeFirstOrThrow();
+  const { lastSequence } = await tx
+    .selectFrom('eventCounter')
+    .select('lastSequence')
+    .where('crmId', '=', webhook.crmId)
+    .forShare()
+    .executeTakeFirstOrThrow();
   const state = position < lastSequence ? 'pending' : 'idle';
   await changeHeld(tx, webhook, { position, state, failedAttempts: 0, dueAt: sql<Date>`now()` });
 }
 
 async function disable(tx: Transaction<WebhookSchema>, webhook: LeasedWebhook, position: number): Promise<void> {
   const { crmId, id } = webhook;
-  if (!(await changeHeld(tx, webhook, { position, state: 'disabled', failedAttempts: 0, dueAt: sql<Date>`now()` }))) return;
+  if (!(await changeHeld(tx, webhook, { position, state: 'disabled', failedAttempts: 0, dueAt: sql<Date>`now()` })))
+    return;
   await tx
     .insertInto('incomingEvent')
-    .values({ crmId, id: randomUUIDv7(), type: 'webhook.disabled', subjectId: id, version: 0, state: 'DISABLED', previousState: 'ENABLED', actor: 'service' })
+    .values({
+      crmId,
+      id: randomUUIDv7(),
+      type: 'webhook.disabled',
+      subjectId: id,
+      version: 0,
+      state: 'DISABLED',
+      previousState: 'ENABLED',
+      actor: 'service',
+    })
     .execute();
 }
 

@@ -11,12 +11,17 @@ export interface EventSender {
 }
 
 /**
- * Sends one event to a webhook, signed as Standard Webhooks 1.0 demands; for a day after a rotation with the previous secret, too. Rejects if the secret cannot be
- * opened, because its sealing key is missing.
+ * Sends one event to a webhook, signed as Standard Webhooks 1.0 demands; for a day after a rotation with the previous
+ * secret, too. Rejects if the secret cannot be opened, because its sealing key is missing.
  *
  * @param sentAt the time for the signature, which receivers compare with their own
  */
-export async function sendEvent({ poster, sealer }: EventSender, webhook: WebhookRow, { event, sentAt }: { event: EventJson; sentAt: Date }, signal: AbortSignal): Promise<PostResult> {
+export async function sendEvent(
+  { poster, sealer }: EventSender,
+  webhook: WebhookRow,
+  { event, sentAt }: { event: EventJson; sentAt: Date },
+  signal: AbortSignal,
+): Promise<PostResult> {
   const previous = openPreviousSecret(sealer, webhook, sentAt);
   const secrets = [sealer.open(webhook.secret, secretContext(webhook)), ...(previous === undefined ? [] : [previous])];
   const body = JSON.stringify(event);

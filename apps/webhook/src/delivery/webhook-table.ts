@@ -4,7 +4,9 @@ import type { WebhookRow } from '../webhook/webhook.ts';
 
 export type LeasedWebhook = WebhookRow & LeasedRow;
 
-/** What is leased is a webhook with its position, not an event: so its events are sent one at a time, in their order. */
+/**
+ * What is leased is a webhook with its position, not an event: so its events are sent one at a time, in their order.
+ */
 export const webhookTable: LeasedTable = {
   name: 'webhook',
   expires: false,

@@ -4,7 +4,10 @@ import { blockedNetworks } from './blocked-networks.ts';
 
 const isBlocked = (address: string): boolean => blockedNetworks.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** The first and the last address of each network, and the neighbours outside, unless these belong to another blocked network. */
+/**
+ * The first and the last address of each network, and the neighbours outside, unless these belong to another blocked
+ * network.
+ */
 test.for<[network: string, first: string, last: string, ...neighbours: string[]]>([
   ['0.0.0.0/8', '0.0.0.0', '0.255.255.255', '1.0.0.0'],
   ['10.0.0.0/8', '10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],
@@ -26,10 +29,34 @@ test.for<[network: string, first: string, last: string, ...neighbours: string[]]
   ['above the IPv4-mapped addresses', '::1:0:0:0', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2000::'],
   ['64:ff9b::/96, translation to IPv4', '64:ff9b::', '64:ff9b::ffff:ffff'],
   ['::/96, formerly compatible with IPv4', '::1', '::ffff:ffff'],
-  ['2001::/23', '2001::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff', '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:200::'],
-  ['2001:db8::/32', '2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '2001:db7:ffff:ffff:ffff:ffff:ffff:ffff', '2001:db9::'],
-  ['2002::/16', '2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2003::'],
-  ['3fff::/20', '3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:1000::'],
+  [
+    '2001::/23',
+    '2001::',
+    '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2001:200::',
+  ],
+  [
+    '2001:db8::/32',
+    '2001:db8::',
+    '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2001:db7:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2001:db9::',
+  ],
+  [
+    '2002::/16',
+    '2002::',
+    '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2003::',
+  ],
+  [
+    '3fff::/20',
+    '3fff::',
+    '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '3fff:1000::',
+  ],
   ['4000::/2', '4000::', '7fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['8000::/1', '8000::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['fc00::/7, unique local', 'fc00::', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
@@ -40,7 +67,14 @@ test.for<[network: string, first: string, last: string, ...neighbours: string[]]
 });
 
 test('IPv4-mapped IPv6 addresses are what they are in IPv4', () => {
-  const blocked = ['::ffff:0.0.0.0', '::ffff:10.0.0.1', '::ffff:a00:1', '::ffff:127.0.0.1', '::ffff:169.254.169.254', '::ffff:255.255.255.255'];
+  const blocked = [
+    '::ffff:0.0.0.0',
+    '::ffff:10.0.0.1',
+    '::ffff:a00:1',
+    '::ffff:127.0.0.1',
+    '::ffff:169.254.169.254',
+    '::ffff:255.255.255.255',
+  ];
   const open = ['::ffff:1.0.0.0', '::ffff:8.8.8.8', '::ffff:808:808', '::ffff:223.255.255.255'];
   expect(blocked.filter((address) => !isBlocked(address))).toEqual([]);
   expect(open.filter(isBlocked)).toEqual([]);

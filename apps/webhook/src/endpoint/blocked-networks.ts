@@ -1,8 +1,9 @@
 import { BlockList } from 'node:net';
 
 /**
- * The addresses that no request to a stranger's endpoint may reach: everything that is not a public unicast address, by the registries of special
- * purpose addresses of IANA. A rule for IPv4 also matches the IPv4-mapped IPv6 addresses (::ffff:10.0.0.1).
+ * The addresses that no request to a stranger's endpoint may reach: everything that is not a public unicast address, by
+ * the registries of special purpose addresses of IANA. A rule for IPv4 also matches the IPv4-mapped IPv6 addresses
+ * (::ffff:10.0.0.1).
  */
 export const blockedNetworks = new BlockList();
 
@@ -27,7 +28,8 @@ for (const [network, prefix] of [
   blockedNetworks.addSubnet(network, prefix, 'ipv4');
 }
 
-// Only 2000::/3 is public. What is below it is two ranges, because a rule that contains ::ffff:0:0/96, such as ::/3, also matches all of IPv4.
+// Only 2000::/3 is public. What is below it is two ranges, because a rule that contains ::ffff:0:0/96, such as ::/3,
+// also matches all of IPv4.
 blockedNetworks.addRange('::', '::fffe:ffff:ffff', 'ipv6');
 blockedNetworks.addRange('::1:0:0:0', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'ipv6');
 blockedNetworks.addSubnet('4000::', 2, 'ipv6');

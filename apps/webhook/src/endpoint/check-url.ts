@@ -4,9 +4,9 @@ import { blockedNetworks } from './blocked-networks.ts';
 const maxLength = 2_048;
 
 /**
- * What is wrong with the URL of an endpoint, as the detail of a field error, or undefined. It must be an https URL of at most 2,048 characters,
- * without user info and fragment, on port 443 or from 1024, and its host must not be an inner one. Where a name leads is checked at delivery: see
- * post.ts.
+ * What is wrong with the URL of an endpoint, as the detail of a field error, or undefined. It must be an https URL of
+ * at most 2,048 characters, without user info and fragment, on port 443 or from 1024, and its host must not be an inner
+ * one. Where a name leads is checked at delivery: see post.ts.
  *
  * `allowPrivate`, for development, also permits http, every port and every host.
  */
@@ -34,5 +34,7 @@ export function hostOf(url: URL): string {
 /** The parser has already normalised every notation of an address, such as 0x7f.1. */
 function isInner(host: string): boolean {
   const version = isIP(host);
-  return version === 0 ? /(^|\.)(localhost|local|internal)\.?$/.test(host) : blockedNetworks.check(host, version === 4 ? 'ipv4' : 'ipv6');
+  return version === 0
+    ? /(^|\.)(localhost|local|internal)\.?$/.test(host)
+    : blockedNetworks.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -20,10 +20,18 @@ async function startNameServer(addresses: Partial<Record<Family, string[]>>) {
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  return { socket, asked, servers: [`127.0.0.1:${socket.address().port}`], [Symbol.asyncDispose]: async () => void socket.close() };
+  return {
+    socket,
+    asked,
+    servers: [`127.0.0.1:${socket.address().port}`],
+    [Symbol.asyncDispose]: async () => void socket.close(),
+  };
 }
 
-/** The query as an answer with these addresses, each of which refers to the name in the query. The query must have no additional record. */
+/**
+ * The query as an answer with these addresses, each of which refers to the name in the query. The query must have no
+ * additional record.
+ */
 function answerTo(query: Buffer, addresses: string[]): Buffer {
   const head = Buffer.from(query);
   head.writeUInt16BE(0x8180, 2);
@@ -39,7 +47,13 @@ function answerTo(query: Buffer, addresses: string[]): Buffer {
 /** IPv6 addresses in full, without ::. */
 function bytesOf(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  return Buffer.from(address.split(':').map((group) => group.padStart(4, '0')).join(''), 'hex');
+  return Buffer.from(
+    address
+      .split(':')
+      .map((group) => group.padStart(4, '0'))
+      .join(''),
+    'hex',
+  );
 }
 
 test('the DNS gives the addresses of both families, IPv4 first', async () => {
@@ -51,7 +65,10 @@ test('the DNS gives the addresses of both families, IPv4 first', async () => {
 
 test('at most four addresses of each family are used', async () => {
   const many = Array.from({ length: 20 }, (_, index) => index);
-  await using server = await startNameServer({ 4: many.map((index) => `192.0.2.${index}`), 6: many.map((index) => `2001:db8:1:1:1:1:1:${index}`) });
+  await using server = await startNameServer({
+    4: many.map((index) => `192.0.2.${index}`),
+    6: many.map((index) => `2001:db8:1:1:1:1:1:${index}`),
+  });
   const addresses = await createDnsLookup(server.servers)('endpoint.example', never);
   expect(addresses.map(isIP)).toEqual([4, 4, 4, 4, 6, 6, 6, 6]);
 });

@@ -12,10 +12,11 @@ const maxAddresses = 4;
 /**
  * Asks the name servers in /etc/resolv.conf, those of the cluster in Kubernetes; `servers` replaces them in tests.
  *
- * It does not use getaddrinfo (`dns.lookup`), of which a process runs only two at a time. Measured with a name server that does not answer: each took
- * 10 s, and one for `localhost` behind eight of them more than 25 s. Strangers' names would delay the connections to our own servers (files and
- * cryptography, however, took no longer). These queries run side by side and can be cancelled. Search domains and /etc/hosts do not apply, which no
- * public name needs. A resolver for each name takes 0.1 ms, and notices when /etc/resolv.conf has changed.
+ * It does not use getaddrinfo (`dns.lookup`), of which a process runs only two at a time. Measured with a name server
+ * that does not answer: each took 10 s, and one for `localhost` behind eight of them more than 25 s. Strangers' names
+ * would delay the connections to our own servers (files and cryptography, however, took no longer). These queries run
+ * side by side and can be cancelled. Search domains and /etc/hosts do not apply, which no public name needs. A resolver
+ * for each name takes 0.1 ms, and notices when /etc/resolv.conf has changed.
  */
 export function createDnsLookup(servers?: string[]): Lookup {
   return async (host, signal) => {

@@ -14,10 +14,12 @@ import { parseRetryAfter } from './retry-after.ts';
 
 export interface Poster {
   /**
-   * Sends one POST with a JSON body to a stranger's endpoint. The URL must pass `checkUrl`, and no address in `blockedNetworks` is connected. Each
-   * request has a new connection and verifies the certificate; redirects are not followed, and proxies are not used.
+   * Sends one POST with a JSON body to a stranger's endpoint. The URL must pass `checkUrl`, and no address in
+   * `blockedNetworks` is connected. Each request has a new connection and verifies the certificate; redirects are not
+   * followed, and proxies are not used.
    *
-   * Resolves within 10 s, or soon after the signal aborts, when the connection is closed, and never rejects. The body of the answer is discarded.
+   * Resolves within 10 s, or soon after the signal aborts, when the connection is closed, and never rejects. The body
+   * of the answer is discarded.
    */
   post(url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<PostResult>;
 }
@@ -37,7 +39,10 @@ export type PostError =
   | 'tls'
   /** 10 s have passed, or the signal has aborted. */
   | 'timeout'
-  /** The connection was closed before an answer, or the answer is not HTTP, has more than 8 KiB of headers, or comes after too much else. */
+  /**
+   * The connection was closed before an answer, or the answer is not HTTP, has more than 8 KiB of headers, or comes
+   * after too much else.
+   */
   | 'protocol';
 
 /** How far a request got, named after the error if it gets no further. */
@@ -78,7 +83,12 @@ export function createPoster(options: PosterOptions): Poster {
     // Takes 1 ms to create.
     secureContext: createSecureContext({ ca: options.ca }),
   };
-  const attempt = async (url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Outcome> => {
+  const attempt = async (
+    url: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Outcome> => {
     if (checkUrl(url, { allowPrivate }) !== undefined) return { error: 'blocked' };
     if (signal.aborted) return { error: 'timeout' };
     return send(new URL(url), headers, body, AbortSignal.any([signal, AbortSignal.timeout(postLimitMs)]), connector);
@@ -92,7 +102,13 @@ export function createPoster(options: PosterOptions): Poster {
   };
 }
 
-async function send(url: URL, headers: Record<string, string>, body: string, signal: AbortSignal, connector: Connector): Promise<Outcome> {
+async function send(
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+  connector: Connector,
+): Promise<Outcome> {
   const progress: Progress = { step: isIP(hostOf(url)) === 0 ? 'dns' : 'connect' };
   let socket: Socket | undefined;
   try {
@@ -114,10 +130,16 @@ async function send(url: URL, headers: Record<string, string>, body: string, sig
 }
 
 /**
- * `net.connect` calls `lookup` once, and compares each address that it is about to connect with the block list, literal addresses, too. It is used
- * here because `tls.connect` and `https.request` ignore the option `blockList` without a word.
+ * `net.connect` calls `lookup` once, and compares each address that it is about to connect with the block list, literal
+ * addresses, too. It is used here because `tls.connect` and `https.request` ignore the option `blockList` without a
+ * word.
  */
-async function connect(url: URL, signal: AbortSignal, { lookup, blocked }: Connector, progress: Progress): Promise<Socket> {
+async function connect(
+  url: URL,
+  signal: AbortSignal,
+  { lookup, blocked }: Connector,
+  progress: Progress,
+): Promise<Socket> {
   const findAddresses = callbackify(async (host: string, _options: LookupOptions): Promise<LookupAddress[]> => {
     const addresses = await lookup(host, signal);
     // Node would throw where nobody can catch it.
@@ -127,17 +149,28 @@ async function connect(url: URL, signal: AbortSignal, { lookup, blocked }: Conne
     return addresses.map((address) => ({ address, family: isIP(address) }));
   });
   const port = url.port || (url.protocol === 'https:' ? 443 : 80);
-  const socket = connectTcp({ host: hostOf(url), port: Number(port), blockList: blocked, autoSelectFamily: true, lookup: findAddresses, signal });
+  const socket = connectTcp({
+    host: hostOf(url),
+    port: Number(port),
+    blockList: blocked,
+    autoSelectFamily: true,
+    lookup: findAddresses,
+    signal,
+  });
   await connected(socket, 'connect');
   return socket;
 }
 
 /**
- * The connection, which seems to end when the server has sent too much. Neither TLS nor HTTP limits what comes before, within and after an answer and is no part
- * of its head and body, such as interim responses, extensions of chunks, or key updates: the process would be busy with it for as long as the server sends it.
+ * The connection, which seems to end when the server has sent too much. Neither TLS nor HTTP limits what comes before,
+ * within and after an answer and is no part of its head and body, such as interim responses, extensions of chunks, or
+ * key updates: the process would be busy with it for as long as the server sends it.
  */
 function limitReceived(socket: Socket): Duplex {
-  const pair: unknown = { readable: Readable.from(readFirst(socket, maxReceivedBytes), { objectMode: false }), writable: socket };
+  const pair: unknown = {
+    readable: Readable.from(readFirst(socket, maxReceivedBytes), { objectMode: false }),
+    writable: socket,
+  };
   // The types mention only web streams.
   const limited = Duplex.from(pair as ReadableWritablePair);
   // As in `connected`.
@@ -153,8 +186,16 @@ async function* readFirst(socket: Socket, maxBytes: number): AsyncGenerator<Buff
   }
 }
 
-/** The socket must be connected: Node 26.10 ends with SIGSEGV if a socket that already belongs to a TLS socket tries a second address. */
-async function secure(socket: Duplex, host: string, signal: AbortSignal, { secureContext }: Connector): Promise<Socket> {
+/**
+ * The socket must be connected: Node 26.10 ends with SIGSEGV if a socket that already belongs to a TLS socket tries a
+ * second address.
+ */
+async function secure(
+  socket: Duplex,
+  host: string,
+  signal: AbortSignal,
+  { secureContext }: Connector,
+): Promise<Socket> {
   // A literal address is no server name; the certificate is compared with `host` then.
   const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : '';
   const options = { socket, host, servername, secureContext, signal, ALPNProtocols: ['http/1.1'] };
@@ -170,7 +211,13 @@ async function connected(socket: Socket, event: 'connect' | 'secureConnect'): Pr
   await once(socket, event);
 }
 
-function exchange(socket: Duplex, url: URL, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Outcome> {
+function exchange(
+  socket: Duplex,
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     method: 'POST',

@@ -1,6 +1,9 @@
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** The seconds, rounded up, that a Retry-After header asks for: given as a number, or as an HTTP date. Undefined if it is absent or neither. */
+/**
+ * The seconds, rounded up, that a Retry-After header asks for: given as a number, or as an HTTP date. Undefined if it
+ * is absent or neither.
+ */
 export function parseRetryAfter(value: string | undefined, now: Date): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);

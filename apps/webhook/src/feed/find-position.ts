@@ -15,7 +15,10 @@ export interface Position {
 const beginning: Position = { id: '', sequence: 0 };
 
 /** What a client names as `after`: an event, `start` or `end`. Rejects with `events.invalid` or `events.expired`. */
-export async function findPosition({ kysely }: Database<WebhookSchema>, { crmId, after }: { crmId: string; after: string }): Promise<Position> {
+export async function findPosition(
+  { kysely }: Database<WebhookSchema>,
+  { crmId, after }: { crmId: string; after: string },
+): Promise<Position> {
   if (after === 'start') return beginning;
   if (after === 'end') return (await findNewest(kysely, crmId)) ?? beginning;
   const found = isUuid(after) ? await findEvent(kysely, crmId, after) : undefined;
@@ -25,7 +28,13 @@ export async function findPosition({ kysely }: Database<WebhookSchema>, { crmId,
 }
 
 function findNewest(db: Database<WebhookSchema>['kysely'], crmId: string): Promise<Position | undefined> {
-  return db.selectFrom('event').select(['id', 'sequence']).where('crmId', '=', crmId).orderBy('sequence', 'desc').limit(1).executeTakeFirst();
+  return db
+    .selectFrom('event')
+    .select(['id', 'sequence'])
+    .where('crmId', '=', crmId)
+    .orderBy('sequence', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 }
 
 /** One that is kept, or the newest that is not. */

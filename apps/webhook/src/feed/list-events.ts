@@ -23,14 +23,18 @@ export interface EventsPage {
 }
 
 /**
- * The events after a position, oldest first. A page that lists only some types, or one provider, looks at a bounded number of events, so it may have fewer
- * than the limit, or none, although more follow. Rejects with `events.invalid`, `events.expired` or `provider.not_found`.
+ * The events after a position, oldest first. A page that lists only some types, or one provider, looks at a bounded
+ * number of events, so it may have fewer than the limit, or none, although more follow. Rejects with `events.invalid`,
+ * `events.expired` or `provider.not_found`.
  */
 export async function listEvents(dependencies: WebhookDependencies, query: EventsQuery): Promise<EventsPage> {
   const { crmId, after, limit, types, providerReference } = query;
-  const errors = types.filter((type) => !isEventType(type)).map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
+  const errors = types
+    .filter((type) => !isEventType(type))
+    .map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
-  const providerId = providerReference === undefined ? null : await requireProviderId(dependencies, crmId, providerReference);
+  const providerId =
+    providerReference === undefined ? null : await requireProviderId(dependencies, crmId, providerReference);
   const { listed, next } = await readPage(dependencies.database, { crmId, after, limit, types, providerId });
   return { events: await describeEvents(dependencies, crmId, listed), nextAfter: next.id };
 }

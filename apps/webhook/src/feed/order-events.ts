@@ -13,7 +13,10 @@ export interface ArrivedEvent {
   isOverdue: boolean;
 }
 
-/** A place in a series of events whose numbers have no gap: the versions of a subject, or the ordinals of an appointment. */
+/**
+ * A place in a series of events whose numbers have no gap: the versions of a subject, or the ordinals of an
+ * appointment.
+ */
 export interface Place {
   series: string;
   number: number;
@@ -27,12 +30,24 @@ export function ordinalsOf(crmId: string, appointmentId: string): string {
   return `ordinals of ${appointmentId} of ${crmId}`;
 }
 
-/** An event has a place in each series that it is part of; one that moves a participation in those of two appointments. */
-export function placesOf({ crmId, subjectId, version, appointmentId, ordinal, previousAppointmentId, previousOrdinal }: ArrivedEvent): Place[] {
+/**
+ * An event has a place in each series that it is part of; one that moves a participation in those of two appointments.
+ */
+export function placesOf({
+  crmId,
+  subjectId,
+  version,
+  appointmentId,
+  ordinal,
+  previousAppointmentId,
+  previousOrdinal,
+}: ArrivedEvent): Place[] {
   return [
     ...(version === 0 ? [] : [{ series: versionsOf(crmId, subjectId), number: version }]),
     ...(ordinal === null ? [] : [{ series: ordinalsOf(crmId, appointmentId ?? subjectId), number: ordinal }]),
-    ...(previousOrdinal === null ? [] : [{ series: ordinalsOf(crmId, previousAppointmentId!), number: previousOrdinal }]),
+    ...(previousOrdinal === null
+      ? []
+      : [{ series: ordinalsOf(crmId, previousAppointmentId!), number: previousOrdinal }]),
   ];
 }
 
@@ -44,13 +59,18 @@ export interface OrderOptions {
 }
 
 /**
- * The events that are next, in their order in the feed. That is the order of the ids, which begin with the time. But an event comes after those that precede it in each of
- * its series, and after the first event of the customer that it names, and of the appointment if it has no ordinal. Those whose predecessors have not arrived are left out.
+ * The events that are next, in their order in the feed. That is the order of the ids, which begin with the time. But an
+ * event comes after those that precede it in each of its series, and after the first event of the customer that it
+ * names, and of the appointment if it has no ordinal. Those whose predecessors have not arrived are left out.
  *
  * @param arrived by id
  * @param reached the last number of each series that is in the feed; it is updated
  */
-export function orderEvents(arrived: ArrivedEvent[], reached: Map<string, number>, { limit, waitMs }: OrderOptions): ArrivedEvent[] {
+export function orderEvents(
+  arrived: ArrivedEvent[],
+  reached: Map<string, number>,
+  { limit, waitMs }: OrderOptions,
+): ArrivedEvent[] {
   const ordered: ArrivedEvent[] = [];
   const waiting = new Map<string, ArrivedEvent[]>();
   for (const event of arrived) {
@@ -80,7 +100,9 @@ function findObstacle(event: ArrivedEvent, reached: Map<string, number>, waitMs:
   const missing = placesOf(event).find(({ series, number }) => number > (reached.get(series) ?? 0) + 1);
   if (missing !== undefined) return reasonOf({ series: missing.series, number: missing.number - 1 });
   if (event.version === 0 || event.isOverdue) return undefined;
-  const unknown = namedBy(event).find((id) => (reached.get(versionsOf(event.crmId, id)) ?? 0) === 0 && isNew(id, event, waitMs));
+  const unknown = namedBy(event).find(
+    (id) => (reached.get(versionsOf(event.crmId, id)) ?? 0) === 0 && isNew(id, event, waitMs),
+  );
   return unknown && beginningOf(versionsOf(event.crmId, unknown));
 }
 

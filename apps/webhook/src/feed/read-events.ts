@@ -28,20 +28,25 @@ export interface EventsRead {
   listed: PlacedEvent[];
   /** Undefined if there are none. */
   lastExamined: Position | undefined;
-  /** Some that came between the position and the first one that was looked at are no longer kept: sequences have no gaps. */
+  /**
+   * Some that came between the position and the first one that was looked at are no longer kept: sequences have no
+   * gaps.
+   */
   isIncomplete: boolean;
 }
 
 /**
- * The next events that pass the filter, and the last one that was looked at. In one statement, so that no event is recorded between the last one listed and the last
- * one looked at, and none is removed unnoticed.
+ * The next events that pass the filter, and the last one that was looked at. In one statement, so that no event is
+ * recorded between the last one listed and the last one looked at, and none is removed unnoticed.
  */
 export async function readEvents(
   { kysely }: Database<WebhookSchema>,
   { crmId, after, limit, types, providerId, ignoreActors }: EventsFilter,
 ): Promise<EventsRead> {
   const isFiltered = types.length > 0 || providerId !== null || ignoreActors.length > 0;
-  const { rows } = await sql<{ firstSequence: number; examinedId: string; examinedSequence: number } & (PlacedEvent | { id: null })>`
+  const { rows } = await sql<
+    { firstSequence: number; examinedId: string; examinedSequence: number } & (PlacedEvent | { id: null })
+  >`
     WITH examined AS MATERIALIZED (
       SELECT * FROM event WHERE crm_id = ${crmId} AND sequence > ${after} ORDER BY sequence LIMIT ${isFiltered ? maxExamined : limit}
     )
@@ -62,6 +67,7 @@ export async function readEvents(
   const last = listed.at(-1);
   const isIncomplete = first !== undefined && first.firstSequence > after + 1;
   // Behind a full page, events may have been looked at that it has no room for.
-  if (last !== undefined && listed.length === limit) return { listed, lastExamined: { id: last.id, sequence: last.sequence }, isIncomplete };
+  if (last !== undefined && listed.length === limit)
+    return { listed, lastExamined: { id: last.id, sequence: last.sequence }, isIncomplete };
   return { listed, lastExamined: first && { id: first.examinedId, sequence: first.examinedSequence }, isIncomplete };
 }

@@ -5,7 +5,13 @@ import { factOfAppointment, factOfCustomer, factOfMail, factOfParticipation } fr
 const subjectId = '0197c4ce-5a3d-7b02-8f6e-4c1d2e3f4a5b';
 
 it('reads the events of older services, which say less', () => {
-  const participation = ParticipationChanged.fromPartial({ crmId: 'crm', participationId: subjectId, version: 2, cause: 'PARTICIPATION_CHANGE_CAUSE_UPDATED', toState: 'PARTICIPATION_STATE_BOOKED' });
+  const participation = ParticipationChanged.fromPartial({
+    crmId: 'crm',
+    participationId: subjectId,
+    version: 2,
+    cause: 'PARTICIPATION_CHANGE_CAUSE_UPDATED',
+    toState: 'PARTICIPATION_STATE_BOOKED',
+  });
   expect(factOfParticipation(participation)).toEqual({
     crmId: 'crm',
     type: 'participation.changed',
@@ -24,20 +30,56 @@ it('reads the events of older services, which say less', () => {
     ordinal: null,
     previousOrdinal: null,
   });
-  const appointment = AppointmentChanged.fromPartial({ crmId: 'crm', appointmentId: subjectId, change: 'APPOINTMENT_CHANGE_UPDATED', version: 2 });
+  const appointment = AppointmentChanged.fromPartial({
+    crmId: 'crm',
+    appointmentId: subjectId,
+    change: 'APPOINTMENT_CHANGE_UPDATED',
+    version: 2,
+  });
   expect(factOfAppointment(appointment)).toMatchObject({ capacity: null, ordinal: null });
-  const customer = (version: number) => factOfCustomer(CustomerChanged.fromPartial({ crmId: 'crm', customerId: subjectId, version }));
+  const customer = (version: number) =>
+    factOfCustomer(CustomerChanged.fromPartial({ crmId: 'crm', customerId: subjectId, version }));
   expect([customer(1).type, customer(2).type]).toEqual(['customer.created', 'customer.changed']);
 });
 
 it('reads the places of events among those about their appointments, with capacities', () => {
   const places = { ordinal: 4, previousAppointmentId: 'previous', previousOrdinal: 9 };
-  const moved = { crmId: 'crm', participationId: subjectId, appointmentId: 'appointment', version: 2, cause: 'PARTICIPATION_CHANGE_CAUSE_MOVED', exempt: true, ...places } as const;
-  expect(factOfParticipation(ParticipationChanged.fromPartial(moved))).toMatchObject({ type: 'participation.moved', appointmentId: 'appointment', exempt: true, capacity: null, ...places });
-  expect(factOfParticipation(ParticipationChanged.fromPartial({ ...moved, exempt: false }))).toMatchObject({ exempt: false });
-  const appointment = { crmId: 'crm', appointmentId: subjectId, change: 'APPOINTMENT_CHANGE_CREATED', version: 1, ordinal: 1, capacity: 0 } as const;
-  expect(factOfAppointment(AppointmentChanged.fromPartial(appointment))).toMatchObject({ capacity: 0, ordinal: 1, appointmentId: null, exempt: null });
-  expect(factOfAppointment(AppointmentChanged.fromPartial({ ...appointment, change: 'APPOINTMENT_CHANGE_DELETED' }))).toMatchObject({ capacity: null, ordinal: 1 });
+  const moved = {
+    crmId: 'crm',
+    participationId: subjectId,
+    appointmentId: 'appointment',
+    version: 2,
+    cause: 'PARTICIPATION_CHANGE_CAUSE_MOVED',
+    exempt: true,
+    ...places,
+  } as const;
+  expect(factOfParticipation(ParticipationChanged.fromPartial(moved))).toMatchObject({
+    type: 'participation.moved',
+    appointmentId: 'appointment',
+    exempt: true,
+    capacity: null,
+    ...places,
+  });
+  expect(factOfParticipation(ParticipationChanged.fromPartial({ ...moved, exempt: false }))).toMatchObject({
+    exempt: false,
+  });
+  const appointment = {
+    crmId: 'crm',
+    appointmentId: subjectId,
+    change: 'APPOINTMENT_CHANGE_CREATED',
+    version: 1,
+    ordinal: 1,
+    capacity: 0,
+  } as const;
+  expect(factOfAppointment(AppointmentChanged.fromPartial(appointment))).toMatchObject({
+    capacity: 0,
+    ordinal: 1,
+    appointmentId: null,
+    exempt: null,
+  });
+  expect(
+    factOfAppointment(AppointmentChanged.fromPartial({ ...appointment, change: 'APPOINTMENT_CHANGE_DELETED' })),
+  ).toMatchObject({ capacity: null, ordinal: 1 });
 });
 
 it('reads the deletion of an appointment', () => {
@@ -50,16 +92,51 @@ it('reads the deletion of an appointment', () => {
     version: 2,
     actor: 'crm:sk_1',
   });
-  expect(factOfAppointment(change)).toMatchObject({ type: 'appointment.deleted', state: null, previousState: 'ACTIVE', providerId: 'p', actor: 'crm:sk_1' });
+  expect(factOfAppointment(change)).toMatchObject({
+    type: 'appointment.deleted',
+    state: null,
+    previousState: 'ACTIVE',
+    providerId: 'p',
+    actor: 'crm:sk_1',
+  });
 });
 
 it('reads a change of an appointment that it does not know as an update', () => {
-  const change = AppointmentChanged.fromPartial({ crmId: 'crm', appointmentId: subjectId, change: 'UNRECOGNIZED', fromState: 'APPOINTMENT_STATE_ACTIVE', version: 2 });
-  expect(factOfAppointment(change)).toMatchObject({ type: 'appointment.changed', state: 'ACTIVE', previousState: 'ACTIVE', version: 2 });
+  const change = AppointmentChanged.fromPartial({
+    crmId: 'crm',
+    appointmentId: subjectId,
+    change: 'UNRECOGNIZED',
+    fromState: 'APPOINTMENT_STATE_ACTIVE',
+    version: 2,
+  });
+  expect(factOfAppointment(change)).toMatchObject({
+    type: 'appointment.changed',
+    state: 'ACTIVE',
+    previousState: 'ACTIVE',
+    version: 2,
+  });
 });
 
 it('reads a failed mail, whose template is for support only', () => {
-  const mail = { crmId: 'crm', mailId: 'm', aboutId: subjectId, template: 'booking-confirmed', customerId: 'c', providerId: 'p' };
-  expect(factOfMail(mail)).toMatchObject({ type: 'mail.failed', subjectId, version: 0, customerId: 'c', providerId: 'p', cause: 'booking-confirmed', actor: 'service' });
-  expect(factOfMail(MailFailed.fromPartial({ crmId: 'crm', mailId: 'm', aboutId: subjectId }))).toMatchObject({ customerId: null, providerId: null });
+  const mail = {
+    crmId: 'crm',
+    mailId: 'm',
+    aboutId: subjectId,
+    template: 'booking-confirmed',
+    customerId: 'c',
+    providerId: 'p',
+  };
+  expect(factOfMail(mail)).toMatchObject({
+    type: 'mail.failed',
+    subjectId,
+    version: 0,
+    customerId: 'c',
+    providerId: 'p',
+    cause: 'booking-confirmed',
+    actor: 'service',
+  });
+  expect(factOfMail(MailFailed.fromPartial({ crmId: 'crm', mailId: 'm', aboutId: subjectId }))).toMatchObject({
+    customerId: null,
+    providerId: null,
+  });
 });

@@ -110,7 +110,11 @@ const appointmentChanges = {
   DELETED: { type: 'appointment.deleted', state: null },
 } as const satisfies Record<string, Pick<Fact, 'type'> & { state: keyof typeof AppointmentState | null }>;
 
-const customerTypes = { CREATED: 'customer.created', UPDATED: 'customer.changed', DELETED: 'customer.deleted' } as const;
+const customerTypes = {
+  CREATED: 'customer.created',
+  UPDATED: 'customer.changed',
+  DELETED: 'customer.deleted',
+} as const;
 
 /** Absent in events of a previous version of the service. */
 function origin({ providerId, actor }: { providerId: string; actor: string }): Pick<Fact, 'providerId' | 'actor'> {

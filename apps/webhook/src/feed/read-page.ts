@@ -9,10 +9,20 @@ export interface PageQuery extends Omit<EventsFilter, 'after' | 'ignoreActors'> 
   after: string;
 }
 
-/** The events after a position, and the position of the next page. Rejects with `events.invalid` or, if some of them are no longer kept, `events.expired`. */
-export async function readPage(database: Database<WebhookSchema>, query: PageQuery): Promise<{ listed: PlacedEvent[]; next: Position }> {
+/**
+ * The events after a position, and the position of the next page. Rejects with `events.invalid` or, if some of them are
+ * no longer kept, `events.expired`.
+ */
+export async function readPage(
+  database: Database<WebhookSchema>,
+  query: PageQuery,
+): Promise<{ listed: PlacedEvent[]; next: Position }> {
   const position = await findPosition(database, query);
-  const { listed, lastExamined = position, isIncomplete } = await readEvents(database, { ...query, after: position.sequence, ignoreActors: [] });
+  const {
+    listed,
+    lastExamined = position,
+    isIncomplete,
+  } = await readEvents(database, { ...query, after: position.sequence, ignoreActors: [] });
   if (isIncomplete && query.after !== 'start') throw new DomainError('events.expired');
   return { listed, next: lastExamined };
 }

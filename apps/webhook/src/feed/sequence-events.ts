@@ -8,7 +8,10 @@ interface SequenceRequest {
   limit: number;
   /** How long an event waits for its predecessors. */
   waitSeconds: number;
-  /** Called, once they are committed, with the gaps that events have left behind them because they did not wait any longer. */
+  /**
+   * Called, once they are committed, with the gaps that events have left behind them because they did not wait any
+   * longer.
+   */
   onGaps?: (gaps: Gap[]) => void;
 }
 
@@ -24,19 +27,23 @@ const pageSize = 2_000;
 const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Moves events that have arrived into the feed, where each gets the next sequence of its CRM, in the order of {@link orderEvents}. Returns how many. Webhooks of their CRMs
- * that had nothing to deliver become due.
+ * Moves events that have arrived into the feed, where each gets the next sequence of its CRM, in the order of {@link
+ * orderEvents}. Returns how many. Webhooks of their CRMs that had nothing to deliver become due.
  */
-export async function sequenceEvents({ kysely }: Pick<Database<WebhookSchema>, 'kysely'>, { limit, waitSeconds, onGaps }: SequenceRequest): Promise<number> {
+export async function sequenceEvents(
+  { kysely }: Pick<Database<WebhookSchema>, 'kysely'>,
+  { limit, waitSeconds, onGaps }: SequenceRequest,
+): Promise<number> {
   const { moved, gaps } = await kysely
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (tx) => {
-      // One process at a time, so that sequences become visible in their order. What others have committed until now is visible to the next statement.
+      // One process at a time, so that sequences become visible in their order. What others have committed until now is
+      // visible to the next statement.
       await sql`SELECT pg_advisory_xact_lock(hashtextextended('sequence_events', 0))`.execute(tx);
       let oldest: ArrivedEvent | undefined;
       let mayWait = false;
-      for (let after = beforeAllIds; ; ) {
+      for (let after = beforeAllIds; ;) {
         const arrived = await readArrived(tx, after, waitSeconds);
         const { reached, gaps } = await readReached(tx, arrived);
         const next = orderEvents(arrived, reached, { limit, waitMs: waitSeconds * 1_000 });
@@ -46,23 +53,42 @@ export async function sequenceEvents({ kysely }: Pick<Database<WebhookSchema>, '
         if (arrived.length < pageSize) break;
         after = arrived.at(-1)!.id;
       }
-      // Each is behind another one in some series: only numbers that contradict each other, as after the restore of a backup, do this.
+      // Each is behind another one in some series: only numbers that contradict each other, as after the restore of a
+      // backup, do this.
       return oldest === undefined || mayWait ? { moved: 0, gaps: [] } : place(tx, [oldest], []);
     });
   if (gaps.length > 0) onGaps?.(gaps);
   return moved;
 }
 
-async function place(tx: Transaction<WebhookSchema>, events: ArrivedEvent[], gaps: Gap[]): Promise<{ moved: number; gaps: Gap[] }> {
+async function place(
+  tx: Transaction<WebhookSchema>,
+  events: ArrivedEvent[],
+  gaps: Gap[],
+): Promise<{ moved: number; gaps: Gap[] }> {
   await placeEvents(tx, events);
   const places = new Set(events.flatMap(placesOf).map(({ series, number }) => `${number} ${series}`));
   return { moved: events.length, gaps: gaps.filter(({ series, last }) => places.has(`${last + 1} ${series}`)) };
 }
 
-async function readArrived(tx: Transaction<WebhookSchema>, after: string, waitSeconds: number): Promise<ArrivedEvent[]> {
+async function readArrived(
+  tx: Transaction<WebhookSchema>,
+  after: string,
+  waitSeconds: number,
+): Promise<ArrivedEvent[]> {
   return tx
     .selectFrom('incomingEvent')
-    .select(['crmId', 'id', 'subjectId', 'version', 'appointmentId', 'ordinal', 'previousAppointmentId', 'previousOrdinal', 'customerId'])
+    .select([
+      'crmId',
+      'id',
+      'subjectId',
+      'version',
+      'appointmentId',
+      'ordinal',
+      'previousAppointmentId',
+      'previousOrdinal',
+      'customerId',
+    ])
     .select(sql<boolean>`arrived_at < clock_timestamp() - make_interval(secs => ${waitSeconds})`.as('isOverdue'))
     .where('id', '>', after)
     .orderBy('id')
@@ -71,13 +97,19 @@ async function readArrived(tx: Transaction<WebhookSchema>, after: string, waitSe
 }
 
 /**
- * The last number of each series that the events are part of, or that what they name has. If one of them is overdue, the first one that has arrived in its series is next:
- * what is missing before it is a gap.
+ * The last number of each series that the events are part of, or that what they name has. If one of them is overdue,
+ * the first one that has arrived in its series is next: what is missing before it is a gap.
  */
-async function readReached(tx: Transaction<WebhookSchema>, arrived: ArrivedEvent[]): Promise<{ reached: Map<string, number>; gaps: Gap[] }> {
+async function readReached(
+  tx: Transaction<WebhookSchema>,
+  arrived: ArrivedEvent[],
+): Promise<{ reached: Map<string, number>; gaps: Gap[] }> {
   const subjects = subjectsOf(arrived);
   if (subjects.length === 0) return { reached: new Map(), gaps: [] };
-  const { rows } = await sql<Reached>`SELECT crm_id, subject_id, version, ordinal FROM latest_version JOIN ${listed(subjects)} USING (crm_id, subject_id)`.execute(tx);
+  const { rows } =
+    await sql<Reached>`SELECT crm_id, subject_id, version, ordinal FROM latest_version JOIN ${listed(subjects)} USING (crm_id, subject_id)`.execute(
+      tx,
+    );
   const reached = numbersOf(rows);
   const overdue = arrived.filter(({ isOverdue }) => isOverdue);
   const first = await readFirst(tx, overdue);
@@ -109,7 +141,10 @@ function numbersOf(rows: Reached[]): Map<string, number> {
   return numbers;
 }
 
-/** The first number that has arrived in the series of these events and of what they name, behind the last one in the feed. */
+/**
+ * The first number that has arrived in the series of these events and of what they name, behind the last one in the
+ * feed.
+ */
 async function readFirst(tx: Transaction<WebhookSchema>, events: ArrivedEvent[]): Promise<Map<string, number>> {
   if (events.length === 0) return new Map();
   const { rows } = await sql<Reached>`

@@ -9,10 +9,17 @@ const batchSize = 1_000;
 export const keptDays = 30;
 
 /**
- * Deletes events that were recorded a month ago, except for the newest of each CRM, and remembers the last of those, because clients may continue after both; and
- * deletes what is remembered of subjects that have been gone for a month. At the start and then every hour. Safe with many replicas.
+ * Deletes events that were recorded a month ago, except for the newest of each CRM, and remembers the last of those,
+ * because clients may continue after both; and deletes what is remembered of subjects that have been gone for a month.
+ * At the start and then every hour. Safe with many replicas.
  */
-export function startEventCleanUp({ database, logger }: { database: Database<WebhookSchema>; logger: Logger }): AsyncDisposable {
+export function startEventCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<WebhookSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   return startLoop({
     name: 'the removal of old events',
     logger,

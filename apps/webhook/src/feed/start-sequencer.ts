@@ -25,11 +25,18 @@ const batchSize = 500;
 const longestRoundMs = 5_000;
 
 /**
- * Gives events their place in the feed, soon after they arrived. Safe with many replicas: one at a time does it. An event that waits for its predecessor comes
- * without it after a time, but not while, or shortly after, NATS, the database or this process stood still, because then the predecessor is only late. One
- * that comes later is appended all the same: nothing is left out.
+ * Gives events their place in the feed, soon after they arrived. Safe with many replicas: one at a time does it. An
+ * event that waits for its predecessor comes without it after a time, but not while, or shortly after, NATS, the
+ * database or this process stood still, because then the predecessor is only late. One that comes later is appended all
+ * the same: nothing is left out.
  */
-export function startSequencer({ database, broker, logger, onMissing, waitSeconds = defaultWaitSeconds }: SequencerOptions): AsyncDisposable {
+export function startSequencer({
+  database,
+  broker,
+  logger,
+  onMissing,
+  waitSeconds = defaultWaitSeconds,
+}: SequencerOptions): AsyncDisposable {
   let undisturbedSinceMs = performance.now();
   let lastRoundMs = undisturbedSinceMs;
   broker.onReconnect(() => (undisturbedSinceMs = performance.now()));
@@ -49,7 +56,11 @@ export function startSequencer({ database, broker, logger, onMissing, waitSecond
       const nowMs = performance.now();
       if (!broker.connected || nowMs - lastRoundMs > longestRoundMs) undisturbedSinceMs = nowMs;
       const isUndisturbed = nowMs - undisturbedSinceMs >= waitSeconds * 1_000;
-      const moved = await sequenceEvents(database, { limit, waitSeconds: isUndisturbed ? waitSeconds : longestWaitSeconds, onGaps });
+      const moved = await sequenceEvents(database, {
+        limit,
+        waitSeconds: isUndisturbed ? waitSeconds : longestWaitSeconds,
+        onGaps,
+      });
       lastRoundMs = performance.now();
       // Others may have waited for these.
       if (moved > 0) database.committed();

@@ -31,10 +31,15 @@ export interface EventJson {
 export type StoredEvent = Omit<Selectable<EventTable>, 'sequence' | 'recordedAt' | 'cause'> & { occurredAt: Date };
 
 /**
- * Events as their CRM sees them: with the references and times that the owners of the records know at this moment. One call to each owner, so the events must belong to
- * one CRM, and be at most 1,000. Rejects with `service.unavailable` if an owner does not answer: a missing reference means that there is none.
+ * Events as their CRM sees them: with the references and times that the owners of the records know at this moment. One
+ * call to each owner, so the events must belong to one CRM, and be at most 1,000. Rejects with `service.unavailable` if
+ * an owner does not answer: a missing reference means that there is none.
  */
-export async function describeEvents(dependencies: WebhookDependencies, crmId: string, events: StoredEvent[]): Promise<EventJson[]> {
+export async function describeEvents(
+  dependencies: WebhookDependencies,
+  crmId: string,
+  events: StoredEvent[],
+): Promise<EventJson[]> {
   if (events.length === 0) return [];
   const [providers, { participations, appointments }, customers, webhooks] = await Promise.all([
     findProviderReferences(dependencies, crmId, distinct(events.map((event) => event.providerId))),
@@ -54,7 +59,10 @@ export async function describeEvents(dependencies: WebhookDependencies, crmId: s
       providerReference: providers.get(event.providerId ?? '') ?? null,
       data: {
         id: event.subjectId,
-        reference: (isAppointment ? appointment?.reference : (participation?.reference ?? customers.get(event.subjectId) ?? webhooks.get(event.subjectId))) ?? null,
+        reference:
+          (isAppointment
+            ? appointment?.reference
+            : (participation?.reference ?? customers.get(event.subjectId) ?? webhooks.get(event.subjectId))) ?? null,
         appointmentId: event.appointmentId,
         appointmentReference: (isAppointment ? undefined : appointment?.reference) ?? null,
         previousAppointmentId: event.previousAppointmentId,
@@ -66,14 +74,17 @@ export async function describeEvents(dependencies: WebhookDependencies, crmId: s
         ignoreCapacity: event.exempt,
         start: appointment?.start ? toTimeJson(appointment.start) : null,
         // A later state has none.
-        expiresAt: event.state === 'RESERVED' && participation?.reservedUntil ? toTimeJson(participation.reservedUntil) : null,
+        expiresAt:
+          event.state === 'RESERVED' && participation?.reservedUntil ? toTimeJson(participation.reservedUntil) : null,
       },
     };
   });
 }
 
 async function readCalendar({ calendar }: WebhookDependencies, crmId: string, events: StoredEvent[]) {
-  const participationIds = distinct(events.filter((event) => isAboutParticipation(event)).map((event) => event.subjectId));
+  const participationIds = distinct(
+    events.filter((event) => isAboutParticipation(event)).map((event) => event.subjectId),
+  );
   const appointmentIds = distinct(events.map(appointmentIdOf));
   const isNeeded = participationIds.length > 0 || appointmentIds.length > 0;
   const { participations, appointments } = isNeeded
@@ -82,17 +93,32 @@ async function readCalendar({ calendar }: WebhookDependencies, crmId: string, ev
   return { participations: byId(participations), appointments: byId(appointments) };
 }
 
-async function readCustomers({ customers }: WebhookDependencies, crmId: string, events: StoredEvent[]): Promise<Map<string, string>> {
-  const customerIds = distinct(events.map((event) => (kindOf(event) === 'customer' ? event.subjectId : event.customerId)));
+async function readCustomers(
+  { customers }: WebhookDependencies,
+  crmId: string,
+  events: StoredEvent[],
+): Promise<Map<string, string>> {
+  const customerIds = distinct(
+    events.map((event) => (kindOf(event) === 'customer' ? event.subjectId : event.customerId)),
+  );
   if (customerIds.length === 0) return new Map();
   const answer = await customers.listCustomerReferences({ crmId, customerIds });
   return new Map(answer.customers.map(({ id, reference }) => [id, reference]));
 }
 
-async function readWebhooks({ database }: WebhookDependencies, crmId: string, events: StoredEvent[]): Promise<Map<string, string>> {
+async function readWebhooks(
+  { database }: WebhookDependencies,
+  crmId: string,
+  events: StoredEvent[],
+): Promise<Map<string, string>> {
   const ids = distinct(events.filter((event) => kindOf(event) === 'webhook').map((event) => event.subjectId));
   if (ids.length === 0) return new Map();
-  const rows = await database.kysely.selectFrom('webhook').select(['id', 'reference']).where('crmId', '=', crmId).where('id', 'in', ids).execute();
+  const rows = await database.kysely
+    .selectFrom('webhook')
+    .select(['id', 'reference'])
+    .where('crmId', '=', crmId)
+    .where('id', 'in', ids)
+    .execute();
   return new Map(rows.map(({ id, reference }) => [id, reference]));
 }
 

@@ -14,7 +14,11 @@ export function createProviderNames(): ProviderNames {
 }
 
 /** Rejects with `provider.not_found`. */
-export async function requireProviderId({ identity, providerNames: { ids } }: WebhookDependencies, crmId: string, reference: string): Promise<string> {
+export async function requireProviderId(
+  { identity, providerNames: { ids } }: WebhookDependencies,
+  crmId: string,
+  reference: string,
+): Promise<string> {
   const known = ids.get(keyOf(crmId, reference));
   if (known !== undefined) return known;
   const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
@@ -33,10 +37,12 @@ export async function findProviderReferences(
     const { providers } = await identity.listProviderReferences({ crmId, providerIds: unknown });
     for (const { id, reference } of providers) references.set(keyOf(crmId, id), reference);
   }
-  return new Map(ids.flatMap((id) => {
-    const reference = references.get(keyOf(crmId, id));
-    return reference === undefined ? [] : [[id, reference]];
-  }));
+  return new Map(
+    ids.flatMap((id) => {
+      const reference = references.get(keyOf(crmId, id));
+      return reference === undefined ? [] : [[id, reference]];
+    }),
+  );
 }
 
 function keyOf(crmId: string, name: string): string {

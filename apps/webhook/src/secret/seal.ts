@@ -6,7 +6,10 @@ interface SealingKey {
   key: Buffer;
 }
 
-/** Seals secrets for the database with AES-256-GCM. `context` says whose the secret is: sealed for another one it cannot be opened. */
+/**
+ * Seals secrets for the database with AES-256-GCM. `context` says whose the secret is: sealed for another one it cannot
+ * be opened.
+ */
 export interface Sealer {
   seal(secret: string, context: string): string;
   /** Rejects a text that was changed, or sealed with a key that this process does not have. */
@@ -25,7 +28,8 @@ export function parseSealingKeys(text: string): SealingKey[] | undefined {
     const [, id = '', encoded = ''] = /^([a-z0-9-]{1,20}):([A-Za-z0-9+/]+=*)$/.exec(part.trim()) ?? [];
     return { id, key: Buffer.from(encoded, 'base64') };
   });
-  const isValid = keys.every(({ key }) => key.length === keyBytes) && new Set(keys.map(({ id }) => id)).size === keys.length;
+  const isValid =
+    keys.every(({ key }) => key.length === keyBytes) && new Set(keys.map(({ id }) => id)).size === keys.length;
   return isValid ? keys : undefined;
 }
 

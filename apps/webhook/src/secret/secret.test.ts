@@ -35,12 +35,19 @@ describe('a sealed secret', () => {
   });
 });
 
-it.each(['', 'a', 'a:', ':YWJj', `a:${randomBytes(31).toString('base64')}`, `a:${randomBytes(33).toString('base64')}`, `A b:${randomBytes(32).toString('base64')}`, `${key('a')},${key('a')}`, `${key('a')},`])(
-  'sealing keys of another form are refused: %s',
-  (text) => {
-    expect(parseSealingKeys(text)).toBeUndefined();
-  },
-);
+it.each([
+  '',
+  'a',
+  'a:',
+  ':YWJj',
+  `a:${randomBytes(31).toString('base64')}`,
+  `a:${randomBytes(33).toString('base64')}`,
+  `A b:${randomBytes(32).toString('base64')}`,
+  `${key('a')},${key('a')}`,
+  `${key('a')},`,
+])('sealing keys of another form are refused: %s', (text) => {
+  expect(parseSealingKeys(text)).toBeUndefined();
+});
 
 describe('a signature', () => {
   const [secret, other] = [newSecret(), newSecret()];
@@ -55,6 +62,8 @@ describe('a signature', () => {
 
   it('is that of the foreign library', () => {
     const sentAt = new Date();
-    expect(signatureHeaders([secret], { id: 'msg', sentAt, body })['webhook-signature']).toBe(new Webhook(secret).sign('msg', sentAt, body));
+    expect(signatureHeaders([secret], { id: 'msg', sentAt, body })['webhook-signature']).toBe(
+      new Webhook(secret).sign('msg', sentAt, body),
+    );
   });
 });

@@ -9,7 +9,10 @@ export function newSecret(): string {
 }
 
 /** The headers of Standard Webhooks 1.0 for a message, signed with each of the secrets. */
-export function signatureHeaders(secrets: string[], { id, sentAt, body }: { id: string; sentAt: Date; body: string }): Record<string, string> {
+export function signatureHeaders(
+  secrets: string[],
+  { id, sentAt, body }: { id: string; sentAt: Date; body: string },
+): Record<string, string> {
   const timestamp = String(Math.floor(sentAt.getTime() / 1_000));
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(prefix.length), 'base64');

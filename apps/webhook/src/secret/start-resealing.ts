@@ -10,10 +10,19 @@ const everyMs = 60 * 60 * 1_000;
 const batchSize = 100;
 
 /**
- * Seals secrets again that were sealed with another key than the first one, at the start and then every hour, so that the others can be removed; and deletes
- * previous secrets that no longer sign. One that cannot be opened is logged and left as it is.
+ * Seals secrets again that were sealed with another key than the first one, at the start and then every hour, so that
+ * the others can be removed; and deletes previous secrets that no longer sign. One that cannot be opened is logged and
+ * left as it is.
  */
-export function startResealing({ database, sealer, logger }: { database: Database<WebhookSchema>; sealer: Sealer; logger: Logger }): AsyncDisposable {
+export function startResealing({
+  database,
+  sealer,
+  logger,
+}: {
+  database: Database<WebhookSchema>;
+  sealer: Sealer;
+  logger: Logger;
+}): AsyncDisposable {
   let position = beginning;
   return startLoop({
     name: 'the sealing of secrets with the current key',
@@ -34,11 +43,20 @@ type WebhookId = Pick<WebhookRow, 'crmId' | 'id'>;
 const beginning: WebhookId = { crmId: '', id: '00000000-0000-0000-0000-000000000000' };
 
 async function deleteExpired({ kysely }: Database<WebhookSchema>): Promise<void> {
-  await kysely.updateTable('webhook').set({ previousSecret: null, previousSecretUntil: null }).where('previousSecretUntil', '<', sql<Date>`now()`).execute();
+  await kysely
+    .updateTable('webhook')
+    .set({ previousSecret: null, previousSecretUntil: null })
+    .where('previousSecretUntil', '<', sql<Date>`now()`)
+    .execute();
 }
 
 /** The webhooks behind a position that had to be sealed again. */
-async function reseal(database: Database<WebhookSchema>, { sealer, logger }: { sealer: Sealer; logger: Logger }, { crmId, id }: WebhookId, limit: number): Promise<WebhookId[]> {
+async function reseal(
+  database: Database<WebhookSchema>,
+  { sealer, logger }: { sealer: Sealer; logger: Logger },
+  { crmId, id }: WebhookId,
+  limit: number,
+): Promise<WebhookId[]> {
   const isOld = sql<boolean>`NOT (starts_with(secret, ${sealer.prefix}) AND starts_with(coalesce(previous_secret, ${sealer.prefix}), ${sealer.prefix}))`;
   return database.transaction(async (tx) => {
     const rows = await tx
@@ -56,7 +74,10 @@ async function reseal(database: Database<WebhookSchema>, { sealer, logger }: { s
       const context = secretContext(row);
       try {
         const previous = openPreviousSecret(sealer, row, new Date());
-        const sealed = { secret: sealer.seal(sealer.open(row.secret, context), context), previousSecret: previous === undefined ? null : sealer.seal(previous, context) };
+        const sealed = {
+          secret: sealer.seal(sealer.open(row.secret, context), context),
+          previousSecret: previous === undefined ? null : sealer.seal(previous, context),
+        };
         await tx.updateTable('webhook').set(sealed).where('crmId', '=', row.crmId).where('id', '=', row.id).execute();
       } catch (error) {
         logger.warn({ err: error, id: row.id }, 'the secret of a webhook cannot be opened');

@@ -16,10 +16,14 @@ export interface AttemptsPage {
   nextCursor: string | undefined;
 }
 
-/** What was sent in the last 7 days, newest first. Rejects with `webhook.not_found`, or `webhook.invalid` for a cursor that is none. */
+/**
+ * What was sent in the last 7 days, newest first. Rejects with `webhook.not_found`, or `webhook.invalid` for a cursor
+ * that is none.
+ */
 export async function listAttempts({ database }: WebhookDependencies, query: AttemptsQuery): Promise<AttemptsPage> {
   const { cursor, limit } = query;
-  if (cursor !== undefined && !isUuid(cursor)) throw new DomainError('webhook.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  if (cursor !== undefined && !isUuid(cursor))
+    throw new DomainError('webhook.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
   const { crmId, id: webhookId } = await requireWebhook(database.kysely, query);
   const found = await database.kysely
     .selectFrom('webhookAttempt')

@@ -23,17 +23,26 @@ export interface StoredSettings {
 const maxIgnoredActors = 50;
 
 /** Rejects with `webhook.invalid`, naming the fields, or `provider.not_found`. */
-export async function readSettings(dependencies: WebhookDependencies, crmId: string, settings: WebhookSettings): Promise<StoredSettings> {
+export async function readSettings(
+  dependencies: WebhookDependencies,
+  crmId: string,
+  settings: WebhookSettings,
+): Promise<StoredSettings> {
   const { url, types, providerReference, ignoreActors } = settings;
-  const errors: FieldError[] = (types ?? []).flatMap((type, index) => (isEventType(type) ? [] : [{ pointer: `/types/${index}`, detail: 'is no type of event' }]));
+  const errors: FieldError[] = (types ?? []).flatMap((type, index) =>
+    isEventType(type) ? [] : [{ pointer: `/types/${index}`, detail: 'is no type of event' }],
+  );
   const fault = url === undefined ? undefined : checkUrl(url, dependencies);
   if (fault !== undefined) errors.push({ pointer: '/url', detail: fault });
-  if ((ignoreActors?.length ?? 0) > maxIgnoredActors) errors.push({ pointer: '/ignoreActors', detail: `must have at most ${maxIgnoredActors} elements` });
+  if ((ignoreActors?.length ?? 0) > maxIgnoredActors)
+    errors.push({ pointer: '/ignoreActors', detail: `must have at most ${maxIgnoredActors} elements` });
   if (errors.length > 0) throw new DomainError('webhook.invalid', { errors });
   return {
     ...(url !== undefined && { url: new URL(url).href }),
     ...(types && { types: [...new Set(types)].toSorted() }),
-    ...(providerReference !== undefined && { providerId: providerReference === '' ? null : await requireProviderId(dependencies, crmId, providerReference) }),
+    ...(providerReference !== undefined && {
+      providerId: providerReference === '' ? null : await requireProviderId(dependencies, crmId, providerReference),
+    }),
     ...(ignoreActors && { ignoreActors: [...new Set(ignoreActors)].toSorted() }),
   };
 }

@@ -8,7 +8,13 @@ const batchSize = 1_000;
 const keptDays = 7;
 
 /** Deletes attempts after a week, at the start and then every hour. Safe with many replicas. */
-export function startAttemptCleanUp({ database, logger }: { database: Database<WebhookSchema>; logger: Logger }): AsyncDisposable {
+export function startAttemptCleanUp({
+  database,
+  logger,
+}: {
+  database: Database<WebhookSchema>;
+  logger: Logger;
+}): AsyncDisposable {
   return startLoop({
     name: 'the removal of old attempts',
     logger,

@@ -16,11 +16,21 @@ interface Use {
   waitSeconds: number | null;
 }
 
-/** Counts a test for the limits of its CRM. Returns the id of its event, and the time. Rejects with `webhook.tests_limited`. */
-export async function startTest(tx: Transaction<WebhookSchema>, crmId: string): Promise<{ eventId: string; sentAt: Date }> {
+/**
+ * Counts a test for the limits of its CRM. Returns the id of its event, and the time. Rejects with
+ * `webhook.tests_limited`.
+ */
+export async function startTest(
+  tx: Transaction<WebhookSchema>,
+  crmId: string,
+): Promise<{ eventId: string; sentAt: Date }> {
   // The tests are counted below.
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook tests ${crmId}`}, 0))`.execute(tx);
-  await tx.deleteFrom('webhookTest').where('crmId', '=', crmId).where('startedAt', '<=', sql<Date>`now() - interval '1 minute'`).execute();
+  await tx
+    .deleteFrom('webhookTest')
+    .where('crmId', '=', crmId)
+    .where('startedAt', '<=', sql<Date>`now() - interval '1 minute'`)
+    .execute();
   const { rows } = await sql<Use>`
     SELECT ceil(extract(epoch FROM greatest(
              CASE WHEN count(*) FILTER (WHERE ${isRunning}) >= ${maxRunning} THEN min(started_at) FILTER (WHERE ${isRunning}) + ${longestTest} END,
@@ -28,7 +38,12 @@ export async function startTest(tx: Transaction<WebhookSchema>, crmId: string): 
       FROM webhook_test
      WHERE crm_id = ${crmId}`.execute(tx);
   const { waitSeconds } = rows[0]!;
-  if (waitSeconds !== null) throw new DomainError('webhook.tests_limited', { retryAfterSeconds: Math.max(1, waitSeconds) });
-  const { eventId, startedAt } = await tx.insertInto('webhookTest').values({ crmId, eventId: randomUUIDv7() }).returning(['eventId', 'startedAt']).executeTakeFirstOrThrow();
+  if (waitSeconds !== null)
+    throw new DomainError('webhook.tests_limited', { retryAfterSeconds: Math.max(1, waitSeconds) });
+  const { eventId, startedAt } = await tx
+    .insertInto('webhookTest')
+    .values({ crmId, eventId: randomUUIDv7() })
+    .returning(['eventId', 'startedAt'])
+    .executeTakeFirstOrThrow();
   return { eventId, sentAt: startedAt };
 }

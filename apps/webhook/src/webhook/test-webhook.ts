@@ -11,7 +11,10 @@ import { requireWebhook, type WebhookKey, type WebhookRow } from './webhook.ts';
 
 /** Sends events that did not happen. */
 export interface TestSender extends AsyncDisposable {
-  /** Returns the id of the event at once; what came of it is among the attempts. Rejects with `webhook.not_found`, `webhook.tests_limited` or `webhook.busy`. */
+  /**
+   * Returns the id of the event at once; what came of it is among the attempts. Rejects with `webhook.not_found`,
+   * `webhook.tests_limited` or `webhook.busy`.
+   */
   send(key: WebhookKey): Promise<string>;
 }
 
@@ -25,14 +28,20 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
   const stopping = new AbortController();
   const sendTest = async (webhook: WebhookRow, test: { event: EventJson; sentAt: Date }): Promise<void> => {
     try {
-      await recordTest(database, webhook, { event: test.event, result: await sendEvent(dependencies, webhook, test, stopping.signal) });
+      await recordTest(database, webhook, {
+        event: test.event,
+        result: await sendEvent(dependencies, webhook, test, stopping.signal),
+      });
     } catch (error) {
       logger.warn({ err: error, id: webhook.id }, 'a test of a webhook failed');
     }
   };
   return {
     send: async (key) => {
-      const { found, eventId } = await transactOnce<WebhookSchema, { found: { webhook: WebhookRow; sentAt: Date } | undefined; eventId: string }>(database, key.crmId, {
+      const { found, eventId } = await transactOnce<
+        WebhookSchema,
+        { found: { webhook: WebhookRow; sentAt: Date } | undefined; eventId: string }
+      >(database, key.crmId, {
         work: async (tx) => {
           const webhook = await requireWebhook(tx, key);
           if (running.size >= maxRunning) throw new DomainError('webhook.busy');
@@ -44,7 +53,9 @@ export function createTestSender(dependencies: WebhookDependencies, logger: Logg
       });
       if (found !== undefined) {
         const { webhook, sentAt } = found;
-        const sending = sendTest(webhook, { event: testEvent(webhook, eventId, sentAt), sentAt }).finally(() => running.delete(sending));
+        const sending = sendTest(webhook, { event: testEvent(webhook, eventId, sentAt), sentAt }).finally(() =>
+          running.delete(sending),
+        );
         running.add(sending);
       }
       return eventId;

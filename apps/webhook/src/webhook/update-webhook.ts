@@ -12,8 +12,9 @@ export interface WebhookChange extends WebhookKey, WebhookSettings {
 }
 
 /**
- * Changes what is given. The next event is then sent as soon as a request in progress has ended: the webhook is tried again from the first attempt on. Rejects with
- * `webhook.invalid`, `webhook.not_found`, `provider.not_found`, `events.invalid` or `events.expired`.
+ * Changes what is given. The next event is then sent as soon as a request in progress has ended: the webhook is tried
+ * again from the first attempt on. Rejects with `webhook.invalid`, `webhook.not_found`, `provider.not_found`,
+ * `events.invalid` or `events.expired`.
  */
 export async function updateWebhook(dependencies: WebhookDependencies, change: WebhookChange): Promise<Webhook> {
   const { crmId, isEnabled, after } = change;
@@ -41,7 +42,10 @@ export async function updateWebhook(dependencies: WebhookDependencies, change: W
   return describeWebhook(dependencies, row);
 }
 
-/** When no request to the endpoint can be in progress any more: that of the process that had the lease, or had it until the previous change. */
+/**
+ * When no request to the endpoint can be in progress any more: that of the process that had the lease, or had it until
+ * the previous change.
+ */
 function dueAfterRequest({ isLeased, failedAttempts }: { isLeased: boolean; failedAttempts: number }) {
   if (isLeased) return sql<Date>`now() + make_interval(secs => ${postLimitMs / 1_000})`;
   return failedAttempts > 0 ? sql<Date>`now()` : sql<Date>`greatest(now(), due_at)`;

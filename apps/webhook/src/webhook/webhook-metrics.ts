@@ -14,7 +14,10 @@ export function registerWebhookMetrics(metrics: Metrics, database: Database<Webh
   measureAtScrape(
     metrics,
     {
-      scheduling_webhooks: { help: 'Webhooks by state: delivering, retrying, disabled; across all replicas', labelNames: ['state'] },
+      scheduling_webhooks: {
+        help: 'Webhooks by state: delivering, retrying, disabled; across all replicas',
+        labelNames: ['state'],
+      },
       scheduling_webhook_lag_seconds: {
         help: 'How long the oldest event that was not delivered has been in the feed, for the webhook of this state that is furthest behind; 0 if none is behind',
         labelNames: ['state'],
@@ -24,7 +27,10 @@ export function registerWebhookMetrics(metrics: Metrics, database: Database<Webh
       const webhooks = await readWebhooksByState(database);
       return {
         scheduling_webhooks: webhooks.map(({ state, count }) => ({ labels: { state }, value: count })),
-        scheduling_webhook_lag_seconds: webhooks.map(({ state, lagSeconds }) => ({ labels: { state }, value: lagSeconds })),
+        scheduling_webhook_lag_seconds: webhooks.map(({ state, lagSeconds }) => ({
+          labels: { state },
+          value: lagSeconds,
+        })),
       };
     },
   );
@@ -34,7 +40,11 @@ export function registerWebhookMetrics(metrics: Metrics, database: Database<Webh
     labelNames: ['outcome'],
     registers: [metrics],
   });
-  const delivered = new Counter({ name: 'scheduling_webhook_events_delivered_total', help: 'Events that an endpoint has accepted', registers: [metrics] });
+  const delivered = new Counter({
+    name: 'scheduling_webhook_events_delivered_total',
+    help: 'Events that an endpoint has accepted',
+    registers: [metrics],
+  });
   for (const outcome of outcomes) turns.inc({ outcome }, 0);
   return (result) => {
     turns.inc({ outcome: result.outcome });

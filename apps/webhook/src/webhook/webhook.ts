@@ -20,7 +20,10 @@ export interface Webhook {
   providerReference: string | undefined;
   ignoreActors: string[];
   isEnabled: boolean;
-  /** The id of the last event that was delivered or left out; undefined if it is the beginning, or the event is no longer kept. */
+  /**
+   * The id of the last event that was delivered or left out; undefined if it is the beginning, or the event is no
+   * longer kept.
+   */
   after: string | undefined;
   failedAttempts: number;
   /** When the next event is sent again; undefined if it has not failed, or is being sent. */
@@ -57,14 +60,34 @@ async function takeWebhook(query: ReturnType<typeof selectWebhooks>): Promise<We
   return row;
 }
 
-/** Rows of one CRM as it sees them. Rejects with `service.unavailable` if the reference of a provider is not known and identity does not answer. */
-export async function describeWebhooks(dependencies: WebhookDependencies, crmId: string, rows: WebhookRow[]): Promise<Webhook[]> {
+/**
+ * Rows of one CRM as it sees them. Rejects with `service.unavailable` if the reference of a provider is not known and
+ * identity does not answer.
+ */
+export async function describeWebhooks(
+  dependencies: WebhookDependencies,
+  crmId: string,
+  rows: WebhookRow[],
+): Promise<Webhook[]> {
   const { kysely } = dependencies.database;
   const [positions, providers] = await Promise.all([
     rows.length === 0
       ? []
-      : kysely.selectFrom('event').select(['id', 'sequence']).where('crmId', '=', crmId).where('sequence', 'in', rows.map(({ position }) => position)).execute(),
-    findProviderReferences(dependencies, crmId, rows.flatMap(({ providerId }) => providerId ?? [])),
+      : kysely
+          .selectFrom('event')
+          .select(['id', 'sequence'])
+          .where('crmId', '=', crmId)
+          .where(
+            'sequence',
+            'in',
+            rows.map(({ position }) => position),
+          )
+          .execute(),
+    findProviderReferences(
+      dependencies,
+      crmId,
+      rows.flatMap(({ providerId }) => providerId ?? []),
+    ),
   ]);
   const ids = new Map(positions.map(({ sequence, id }) => [sequence, id]));
   return rows.map((row) => ({

@@ -7,7 +7,10 @@ import { gatewayUrl } from '../composed-system.ts';
 import { compose, docker, inspectContainer, listContainers, type Project, publishedAddress } from '../docker.ts';
 import type { Gateways } from '../load.ts';
 
-/** Does to the containers of a project what Kubernetes does to pods: a Service has the addresses of those that are ready, a Deployment replaces them one by one. */
+/**
+ * Does to the containers of a project what Kubernetes does to pods: a Service has the addresses of those that are
+ * ready, a Deployment replaces them one by one.
+ */
 export interface Cluster {
   /** Changes the number of replicas of all services, and lets nobody use an address from before. */
   scale(services: readonly string[], replicas: number): Promise<void>;
@@ -26,7 +29,11 @@ export async function createCluster(project: Project): Promise<Cluster> {
   const running = new Map<string, string[]>();
   let starting = Promise.resolve();
 
-  const setReady = async (service: string, ids: readonly string[], headers: Record<string, string> = {}): Promise<void> => {
+  const setReady = async (
+    service: string,
+    ids: readonly string[],
+    headers: Record<string, string> = {},
+  ): Promise<void> => {
     running.set(service, [...ids]);
     const body = JSON.stringify(await Promise.all(ids.map((id) => addressOf(project, id))));
     await fetch(`${dnsUrl}/${service}`, { method: 'PUT', body, headers });
@@ -34,7 +41,19 @@ export async function createCluster(project: Project): Promise<Cluster> {
   /** Until all of them are ready. Compose changes one project at a time. */
   const setReplicas = (scales: Record<string, number>): Promise<void> => {
     const options = Object.entries(scales).map(([service, replicas]) => `--scale=${service}=${replicas}`);
-    starting = starting.then(async () => void (await compose(project, 'up', '--detach', '--wait', '--no-deps', '--no-recreate', ...options, ...Object.keys(scales))));
+    starting = starting.then(
+      async () =>
+        void (await compose(
+          project,
+          'up',
+          '--detach',
+          '--wait',
+          '--no-deps',
+          '--no-recreate',
+          ...options,
+          ...Object.keys(scales),
+        )),
+    );
     return starting;
   };
 
@@ -45,7 +64,10 @@ export async function createCluster(project: Project): Promise<Cluster> {
     await setReady(service, [...before, ...others]);
     if (service === 'gateway') for (const id of others) gateways.add(await gatewayUrl(id));
     await delay(minReadySeconds * 1_000);
-    await setReady(service, [...before, ...others].filter((id) => id !== old));
+    await setReady(
+      service,
+      [...before, ...others].filter((id) => id !== old),
+    );
     if (service === 'gateway') await gateways.remove(await gatewayUrl(old));
     await delay(preStopSeconds * 1_000);
     await stop(old);
@@ -54,7 +76,8 @@ export async function createCluster(project: Project): Promise<Cluster> {
   return {
     scale: async (services, replicas) => {
       await setReplicas(Object.fromEntries(services.map((service) => [service, replicas])));
-      for (const service of services) await setReady(service, await listContainers(project, service), { 'Cache-Control': 'no-cache' });
+      for (const service of services)
+        await setReady(service, await listContainers(project, service), { 'Cache-Control': 'no-cache' });
     },
     rollOut: async (service, gateways) => {
       for (const old of running.get(service) ?? []) await replaceOne(service, old, gateways);
@@ -75,10 +98,18 @@ async function addressOf(project: Project, id: string): Promise<string> {
 }
 
 interface DeploymentPace {
-  spec: { minReadySeconds: number; template: { spec: { containers: [{ lifecycle: { preStop: { sleep: { seconds: number } } } }] } } };
+  spec: {
+    minReadySeconds: number;
+    template: { spec: { containers: [{ lifecycle: { preStop: { sleep: { seconds: number } } } }] } };
+  };
 }
 
 function readPace(): { minReadySeconds: number; preStopSeconds: number } {
-  const { spec } = parse(readFileSync(join(deployFolder, 'kubernetes/base/service/deployment.yaml'), 'utf8')) as DeploymentPace;
-  return { minReadySeconds: spec.minReadySeconds, preStopSeconds: spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds };
+  const { spec } = parse(
+    readFileSync(join(deployFolder, 'kubernetes/base/service/deployment.yaml'), 'utf8'),
+  ) as DeploymentPace;
+  return {
+    minReadySeconds: spec.minReadySeconds,
+    preStopSeconds: spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds,
+  };
 }

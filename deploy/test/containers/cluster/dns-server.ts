@@ -1,7 +1,8 @@
 /**
- * The DNS of a cluster, in a container of its own. `calendar.cluster.test` has the addresses that were given to it by `PUT /calendar`, as a headless Service has
- * those of its ready pods, and an answer is repeated for 30 s, as CoreDNS and NodeLocal DNSCache do by default. Until addresses are given, the answer is always
- * that of the container engine, for the name `calendar`.
+ * The DNS of a cluster, in a container of its own. `calendar.cluster.test` has the addresses that were given to it by
+ * `PUT /calendar`, as a headless Service has those of its ready pods, and an answer is repeated for 30 s, as CoreDNS
+ * and NodeLocal DNSCache do by default. Until addresses are given, the answer is always that of the container engine,
+ * for the name `calendar`.
  */
 import { createSocket } from 'node:dgram';
 import { resolve4 } from 'node:dns/promises';

@@ -12,7 +12,12 @@ export async function startPostgresContainer(): Promise<TestPostgres> {
     .withPassword(randomUUID())
     // Not a port picked by the engine: it does not see the ports that this machine uses for outgoing connections.
     .withExposedPorts({ container: serverPort, host: await freePort() })
-    .withCommand(['postgres', ...['max_connections=200', 'timezone=UTC', 'fsync=off', 'full_page_writes=off', 'synchronous_commit=off'].flatMap((setting) => ['-c', setting])])
+    .withCommand([
+      'postgres',
+      ...['max_connections=200', 'timezone=UTC', 'fsync=off', 'full_page_writes=off', 'synchronous_commit=off'].flatMap(
+        (setting) => ['-c', setting],
+      ),
+    ])
     .start();
   return {
     url: (database) => {

@@ -68,7 +68,9 @@ async function createTimeslots(db: Kysely<unknown>): Promise<void> {
       FOREIGN KEY (crm_id, provider_id) REFERENCES provider,
       CHECK (starts_at < ends_at)
     )`.execute(db);
-  await sql`CREATE INDEX timeslot_by_resource ON timeslot (crm_id, provider_id, resource_reference, starts_at, id, ends_at)`.execute(db);
+  await sql`CREATE INDEX timeslot_by_resource ON timeslot (crm_id, provider_id, resource_reference, starts_at, id, ends_at)`.execute(
+    db,
+  );
 }
 
 async function createAppointments(db: Kysely<unknown>): Promise<void> {
@@ -101,10 +103,16 @@ async function createAppointments(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   // Lists go by start and id; the end is in the index so that a skipped row is never fetched from the table.
   await sql`CREATE INDEX appointment_by_start ON appointment (crm_id, provider_id, starts_at, id, ends_at)`.execute(db);
-  await sql`CREATE INDEX appointment_by_resource ON appointment (crm_id, provider_id, resource_reference, starts_at, id, ends_at)`.execute(db);
-  await sql`CREATE INDEX appointment_by_product ON appointment (crm_id, provider_id, product_reference, starts_at, id, ends_at)`.execute(db);
+  await sql`CREATE INDEX appointment_by_resource ON appointment (crm_id, provider_id, resource_reference, starts_at, id, ends_at)`.execute(
+    db,
+  );
+  await sql`CREATE INDEX appointment_by_product ON appointment (crm_id, provider_id, product_reference, starts_at, id, ends_at)`.execute(
+    db,
+  );
   await sql`CREATE INDEX appointment_by_end ON appointment (ends_at)`.execute(db);
-  await sql`CREATE INDEX appointment_by_series ON appointment (crm_id, provider_id, series_id) WHERE series_id IS NOT NULL`.execute(db);
+  await sql`CREATE INDEX appointment_by_series ON appointment (crm_id, provider_id, series_id) WHERE series_id IS NOT NULL`.execute(
+    db,
+  );
 }
 
 async function createParticipations(db: Kysely<unknown>): Promise<void> {
@@ -130,8 +138,12 @@ async function createParticipations(db: Kysely<unknown>): Promise<void> {
       CHECK ((state = 'RESERVED') = (reserved_until IS NOT NULL))
     )`.execute(db);
   await sql`CREATE INDEX participation_by_appointment ON participation (crm_id, appointment_id, id)`.execute(db);
-  await sql`CREATE INDEX participation_by_customer ON participation (crm_id, customer_id) WHERE customer_id IS NOT NULL`.execute(db);
-  await sql`CREATE INDEX participation_reserved ON participation (crm_id, appointment_id, reserved_until) WHERE state = 'RESERVED'`.execute(db);
+  await sql`CREATE INDEX participation_by_customer ON participation (crm_id, customer_id) WHERE customer_id IS NOT NULL`.execute(
+    db,
+  );
+  await sql`CREATE INDEX participation_reserved ON participation (crm_id, appointment_id, reserved_until) WHERE state = 'RESERVED'`.execute(
+    db,
+  );
   await sql`CREATE INDEX participation_expiry ON participation (reserved_until) WHERE state = 'RESERVED'`.execute(db);
   await sql`
     CREATE TABLE participation_message (

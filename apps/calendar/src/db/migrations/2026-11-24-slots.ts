@@ -1,7 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql`ALTER TABLE appointment ADD COLUMN when_empty text CHECK (when_empty IN ('REMOVED', 'CANCELLED'))`.execute(db);
+  await sql`ALTER TABLE appointment ADD COLUMN when_empty text CHECK (when_empty IN ('REMOVED', 'CANCELLED'))`.execute(
+    db,
+  );
   await createBookingRules(db);
   await createIndexes(db);
 }
@@ -33,6 +35,8 @@ async function createIndexes(db: Kysely<unknown>): Promise<void> {
   await sql`
     CREATE INDEX timeslot_long_by_resource ON timeslot (crm_id, provider_id, resource_reference, ends_at)
      WHERE ends_at - starts_at > interval '24 hours'`.execute(db);
-  await sql`CREATE INDEX timeslot_long ON timeslot (crm_id, provider_id, ends_at) WHERE ends_at - starts_at > interval '24 hours'`.execute(db);
+  await sql`CREATE INDEX timeslot_long ON timeslot (crm_id, provider_id, ends_at) WHERE ends_at - starts_at > interval '24 hours'`.execute(
+    db,
+  );
   await sql`CREATE INDEX timeslot_by_start ON timeslot (crm_id, provider_id, starts_at, id, ends_at)`.execute(db);
 }

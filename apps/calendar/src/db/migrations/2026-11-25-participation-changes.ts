@@ -16,5 +16,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       RETURN NEW;
     END
     $$`.execute(db);
-  await sql`CREATE TRIGGER participation_changed BEFORE UPDATE ON participation FOR EACH ROW EXECUTE FUNCTION set_changed_at()`.execute(db);
+  await sql`CREATE TRIGGER participation_changed BEFORE UPDATE ON participation FOR EACH ROW EXECUTE FUNCTION set_changed_at()`.execute(
+    db,
+  );
 }

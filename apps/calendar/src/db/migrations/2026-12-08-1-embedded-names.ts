@@ -10,9 +10,11 @@ const batchSize = 5_000;
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   let after = { crm: '', id: '00000000-0000-0000-0000-000000000000' };
-  for (let seen = batchSize; seen === batchSize; ) {
+  for (let seen = batchSize; seen === batchSize;) {
     const { rows } = await sql<{ crm: string; id: string }>`
-      SELECT crm_id AS crm, id FROM participation WHERE (crm_id, id) > (${after.crm}, ${after.id}::uuid) ORDER BY crm_id, id LIMIT ${batchSize}`.execute(db);
+      SELECT crm_id AS crm, id FROM participation WHERE (crm_id, id) > (${after.crm}, ${after.id}::uuid) ORDER BY crm_id, id LIMIT ${batchSize}`.execute(
+      db,
+    );
     const last = rows.at(-1);
     if (last === undefined) return;
     await sql`
@@ -25,7 +27,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
         DELETE FROM idempotency_key USING cleared
          WHERE idempotency_key.crm_id = cleared.crm_id AND resource_ids @> ARRAY[cleared.appointment_id]
       )
-      UPDATE appointment SET content_digest = '' FROM cleared WHERE appointment.crm_id = cleared.crm_id AND appointment.id = cleared.appointment_id`.execute(db);
+      UPDATE appointment SET content_digest = '' FROM cleared WHERE appointment.crm_id = cleared.crm_id AND appointment.id = cleared.appointment_id`.execute(
+      db,
+    );
     [after, seen] = [last, rows.length];
   }
 }

@@ -5,5 +5,7 @@ import { type Kysely, sql } from 'kysely';
  * meanwhile does not say that the reference is known.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql`ALTER TABLE customer ADD COLUMN required_version integer NOT NULL DEFAULT 0, ADD COLUMN reference_known boolean NOT NULL DEFAULT true`.execute(db);
+  await sql`ALTER TABLE customer ADD COLUMN required_version integer NOT NULL DEFAULT 0, ADD COLUMN reference_known boolean NOT NULL DEFAULT true`.execute(
+    db,
+  );
 }

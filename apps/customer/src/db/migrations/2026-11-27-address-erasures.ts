@@ -2,7 +2,9 @@ import { type Kysely, sql } from 'kysely';
 
 /** The erasure of an address consists of those of everybody who is known with it, and of what is left of the address itself. */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql`ALTER TABLE erasure ADD COLUMN subject text NOT NULL DEFAULT 'customer' CHECK (subject IN ('customer', 'participation', 'address'))`.execute(db);
+  await sql`ALTER TABLE erasure ADD COLUMN subject text NOT NULL DEFAULT 'customer' CHECK (subject IN ('customer', 'participation', 'address'))`.execute(
+    db,
+  );
   await sql`ALTER TABLE erasure ADD COLUMN address text`.execute(db);
   await sql`
     CREATE UNIQUE INDEX erasure_address ON erasure (crm_id, (lower(normalize(address) COLLATE pg_c_utf8)))

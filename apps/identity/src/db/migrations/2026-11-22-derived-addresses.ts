@@ -6,5 +6,7 @@ import { type Kysely, sql } from 'kysely';
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`ALTER TABLE app_user ADD COLUMN email_derived_from text`.execute(db);
-  await sql`CREATE INDEX app_user_email_derived_from ON app_user (crm_id, email_derived_from) WHERE email_derived_from IS NOT NULL`.execute(db);
+  await sql`CREATE INDEX app_user_email_derived_from ON app_user (crm_id, email_derived_from) WHERE email_derived_from IS NOT NULL`.execute(
+    db,
+  );
 }

@@ -17,7 +17,9 @@ beforeAll(async () => void ({ stack, crm, practice } = await practiceForFaults()
 describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {
   it.each(['BOOKED', 'RESERVED'])('get the only seat of an appointment by creating %s, and no more', async (state) => {
     const appointmentReference = await createAppointment(practice, { capacity: 1 });
-    const answers = await Promise.all(Array.from({ length: clients }, () => create(appointmentReference, newReference(), state)));
+    const answers = await Promise.all(
+      Array.from({ length: clients }, () => create(appointmentReference, newReference(), state)),
+    );
     expectOneSeat(answers);
     await expectTaken(appointmentReference, 1);
   });
@@ -33,7 +35,9 @@ describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {
   it('that repeat one request create one participation', async () => {
     const appointmentReference = await createAppointment(practice, { capacity: 1 });
     const reference = newReference();
-    const answers = await Promise.all(Array.from({ length: clients }, () => create(appointmentReference, reference, 'BOOKED')));
+    const answers = await Promise.all(
+      Array.from({ length: clients }, () => create(appointmentReference, reference, 'BOOKED')),
+    );
     expect(answers.filter(({ status }) => status === 201).length).toBeLessThanOrEqual(1);
     expect(answers.filter(({ status }) => status === 200 || status === 201)).toHaveLength(clients);
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
@@ -41,7 +45,12 @@ describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {
   });
 
   it('cause no deadlock', async () => {
-    const [row] = await query<{ deadlocks: string }>('calendar', 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()', [], stack.info);
+    const [row] = await query<{ deadlocks: string }>(
+      'calendar',
+      'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+      [],
+      stack.info,
+    );
     expect(Number(row!.deadlocks)).toBe(0);
   });
 });
@@ -54,10 +63,19 @@ function create(appointmentReference: string, reference: string, state: string):
 }
 
 function confirm(reference: string): Promise<Answer<Problem>> {
-  return persist(() => crm.post<Problem>(practice.at + path`/participations/${reference}`, { state: 'BOOKED' }, { query: { sendMails: false } }));
+  return persist(() =>
+    crm.post<Problem>(
+      practice.at + path`/participations/${reference}`,
+      { state: 'BOOKED' },
+      { query: { sendMails: false } },
+    ),
+  );
 }
 
-/** Retries a request that timed out after 2 s, as clients do: repeating it is safe, so the client that got the seat gets it again (interface 1). */
+/**
+ * Retries a request that timed out after 2 s, as clients do: repeating it is safe, so the client that got the seat gets
+ * it again (interface 1).
+ */
 function persist(request: () => Promise<Answer<Problem>>): Promise<Answer<Problem>> {
   const answered = async (): Promise<Answer<Problem> | false> => {
     const answer = await request();
@@ -68,14 +86,23 @@ function persist(request: () => Promise<Answer<Problem>>): Promise<Answer<Proble
 
 function expectOneSeat(answers: Answer<Problem>[]): void {
   expect(answers.filter(({ status }) => status === 200 || status === 201)).toHaveLength(1);
-  expect(answers.filter((answer) => answer.status === 409 && answer.body.code === 'participation.capacity_exhausted')).toHaveLength(clients - 1);
+  expect(
+    answers.filter((answer) => answer.status === 409 && answer.body.code === 'participation.capacity_exhausted'),
+  ).toHaveLength(clients - 1);
 }
 
 /** Checks both the counter and the participations shown. */
 async function expectTaken(appointmentReference: string, seats: number): Promise<void> {
-  const [row] = await query<{ taken: string }>('calendar', 'SELECT taken FROM appointment WHERE crm_id = $1 AND reference = $2', [crm.crmId, appointmentReference], stack.info);
+  const [row] = await query<{ taken: string }>(
+    'calendar',
+    'SELECT taken FROM appointment WHERE crm_id = $1 AND reference = $2',
+    [crm.crmId, appointmentReference],
+    stack.info,
+  );
   expect(Number(row!.taken)).toBe(seats);
-  const { body } = await crm.get<{ reference: string; participations: { state: string }[] }[]>(`${practice.at}/appointments`);
+  const { body } = await crm.get<{ reference: string; participations: { state: string }[] }[]>(
+    `${practice.at}/appointments`,
+  );
   const { participations } = body.find(({ reference }) => reference === appointmentReference)!;
   expect(participations.filter(({ state }) => state === 'BOOKED' || state === 'RESERVED')).toHaveLength(seats);
 }

@@ -18,7 +18,9 @@ const maxGrowthBytes = 24 * 1_048_576;
 
 export function expectLittleGrowth(before: Memory, during: Memory): void {
   for (const service of services) {
-    expect(during[service] - before[service], `${service}: ${JSON.stringify({ before, during })}`).toBeLessThan(maxGrowthBytes);
+    expect(during[service] - before[service], `${service}: ${JSON.stringify({ before, during })}`).toBeLessThan(
+      maxGrowthBytes,
+    );
   }
 }
 
@@ -29,7 +31,10 @@ async function heldBy(stack: TestStack, service: keyof Memory): Promise<number> 
 
 const restMs = 500;
 
-/** Returns when calendar has run no query of a list for half a second, with the time (as of `performance.now()`) when the last one was seen. */
+/**
+ * Returns when calendar has run no query of a list for half a second, with the time (as of `performance.now()`) when
+ * the last one was seen.
+ */
 export async function waitUntilListsRest(stack: TestStack): Promise<number> {
   let lastSeen = performance.now();
   return waitUntil(

@@ -68,7 +68,8 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
   });
 
   it('is abandoned when the client disconnects after the first chunk', async () => {
-    // A list has its own connection to calendar. An end of its queries alone proves nothing: without a reader they would stop, too.
+    // A list has its own connection to calendar. An end of its queries alone proves nothing: without a reader they
+    // would stop, too.
     await waitUntilListsRest(stack);
     const idle = await calendarConnections();
     const response = await open(large);
@@ -77,7 +78,10 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
     expect(await calendarConnections()).toBeGreaterThan(idle);
     request.destroy();
     const leftAt = performance.now();
-    await waitUntil(async () => (await calendarConnections()) <= idle, { what: 'the connection of the list to be closed', timeoutMs: 20_000 });
+    await waitUntil(async () => (await calendarConnections()) <= idle, {
+      what: 'the connection of the list to be closed',
+      timeoutMs: 20_000,
+    });
     const lastQueryMs = await waitUntilListsRest(stack);
     // Reading all of it would have taken as long as before.
     expect(lastQueryMs - leftAt).toBeLessThan(listed.durationMs / 3);
@@ -85,10 +89,12 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
   });
 
   it('comes in pages with the same appointments in the same order', async () => {
-    const whole = (await crm.get<{ reference: string }[]>(`${small.at}/appointments`)).body.map(({ reference }) => reference);
+    const whole = (await crm.get<{ reference: string }[]>(`${small.at}/appointments`)).body.map(
+      ({ reference }) => reference,
+    );
     for (const limit of [333, 1_000]) {
       const pages: string[][] = [];
-      for (let next: Record<string, string> | undefined = { limit: String(limit) }; next !== undefined; ) {
+      for (let next: Record<string, string> | undefined = { limit: String(limit) }; next !== undefined;) {
         const answer: Answer<{ reference: string }[]> = await crm.get(`${small.at}/appointments`, { query: next });
         pages.push(answer.body.map(({ reference }) => reference));
         next = nextQuery(answer);
@@ -102,7 +108,8 @@ describe(`the list of a provider with ${many} appointments`, { timeout: 120_000 
   });
 
   it('returns its first and its last page equally fast', async () => {
-    const read = (query: Record<string, string>) => crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: '500', ...query } });
+    const read = (query: Record<string, string>) =>
+      crm.get<unknown[]>(`${large.at}/appointments`, { query: { limit: '500', ...query } });
     const times = { first: [] as number[], last: [] as number[] };
     // Alternately, and the fastest counts: other work on the machine makes any one of them slow.
     for (let round = 0; round < 5; round += 1) {
@@ -122,7 +129,10 @@ function open({ at }: Practice): Promise<IncomingMessage> {
   });
 }
 
-/** The function that it returns reads on, until it has counted at least so many appointments, and returns how many it has counted so far. */
+/**
+ * The function that it returns reads on, until it has counted at least so many appointments, and returns how many it
+ * has counted so far.
+ */
 function startCounting(response: IncomingMessage): (limit?: number) => Promise<number> {
   expect(response.statusCode).toBe(200);
   const chunks: AsyncIterator<Buffer, undefined> = response[Symbol.asyncIterator]();
@@ -146,6 +156,8 @@ function startCounting(response: IncomingMessage): (limit?: number) => Promise<n
 /** Established connections to calendar's gRPC port; in /proc, 01 is that state and numbers are hexadecimal. */
 async function calendarConnections(): Promise<number> {
   const port = Number(stack.info.services.calendar.split(':').at(-1)).toString(16).toUpperCase().padStart(4, '0');
-  const lines = (await Promise.all(['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8')))).join('').split('\n');
+  const lines = (await Promise.all(['tcp', 'tcp6'].map((table) => readFile(`/proc/net/${table}`, 'utf8'))))
+    .join('')
+    .split('\n');
   return lines.filter((line) => new RegExp(`^\\s*\\d+: [\\dA-F]+:${port} [\\dA-F]+:[\\dA-F]{4} 01 `).test(line)).length;
 }

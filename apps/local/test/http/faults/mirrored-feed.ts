@@ -22,26 +22,34 @@ const answersBetweenKills = 300;
 const backlog = 120;
 const pollMs = 100;
 const progressMs = 60_000;
-/** What was being delivered when a process was killed is delivered again after 15 s; the rest depends on the machine. */
+/**
+ * What was being delivered when a process was killed is delivered again after 15 s; the rest depends on the machine.
+ */
 const completeMs = 120_000;
 
 let stack: TestStack;
 beforeAll(async () => void (stack = await stackForFaults()), 400_000);
 
 describe('a mirror that knows only the events of the feed, while clients change the calendar at random and processes are killed,', () => {
-  it.each(seeds)('is right after each event, and equals the API in the end, with seed %i', { timeout: 600_000 }, async (seed) => {
-    const offices = [await openOffice(stack, { sandbox: false }), await openOffice(stack, { sandbox: true })];
-    const readers = offices.map(startReader);
-    const working = new AbortController();
-    const writers = offices.flatMap((office, index) =>
-      Array.from({ length: writersPerOffice }, (_, writer) => write(office, createRandom(seed, index * writersPerOffice + writer), working.signal)),
-    );
-    const disturbing = killProcesses(offices, createRandom(seed, writers.length)).finally(() => working.abort());
-    await Promise.all([disturbing, ...writers, ...readers.map((reader) => follow(reader, working.signal))]);
-    readers.forEach(expectRight);
-    for (const reader of readers) await expectComplete(reader);
-    for (const reader of readers) await expectMuchToCompare(reader);
-  });
+  it.each(seeds)(
+    'is right after each event, and equals the API in the end, with seed %i',
+    { timeout: 600_000 },
+    async (seed) => {
+      const offices = [await openOffice(stack, { sandbox: false }), await openOffice(stack, { sandbox: true })];
+      const readers = offices.map(startReader);
+      const working = new AbortController();
+      const writers = offices.flatMap((office, index) =>
+        Array.from({ length: writersPerOffice }, (_, writer) =>
+          write(office, createRandom(seed, index * writersPerOffice + writer), working.signal),
+        ),
+      );
+      const disturbing = killProcesses(offices, createRandom(seed, writers.length)).finally(() => working.abort());
+      await Promise.all([disturbing, ...writers, ...readers.map((reader) => follow(reader, working.signal))]);
+      readers.forEach(expectRight);
+      for (const reader of readers) await expectComplete(reader);
+      for (const reader of readers) await expectMuchToCompare(reader);
+    },
+  );
 });
 
 async function killProcesses(offices: Office[], random: Random): Promise<void> {
@@ -52,7 +60,8 @@ async function killProcesses(offices: Office[], random: Random): Promise<void> {
   };
   await letWrite(answersBetweenKills);
   for (const unit of random.shuffled(killed)) {
-    // Without calendar no request is answered with more than 503. What the others have not yet processed comes again, later than what follows it.
+    // Without calendar no request is answered with more than 503. What the others have not yet processed comes again,
+    // later than what follows it.
     if (unit === 'calendar') await kill(stack, unit);
     else await whileHanging(stack, unit, () => letWrite(backlog).then(() => kill(stack, unit)));
     await letWrite(answersBetweenKills);
@@ -82,7 +91,7 @@ async function follow(reader: Reader, until: AbortSignal): Promise<void> {
 }
 
 async function readToEnd(reader: Reader): Promise<void> {
-  for (let isEnd = false; !isEnd; ) {
+  for (let isEnd = false; !isEnd;) {
     const { events, next } = await readFeedPage(reader.office.practice.crm, reader.next);
     isEnd = next['after'] === reader.next['after'];
     reader.next = next;
@@ -129,7 +138,12 @@ function shownBy({ appointments }: Mirror, events: FeedEvent[]): Shown[] {
     reference: references.get(id) ?? id,
     state,
     capacity,
-    participations: [...participations].map(([participationId, participation]) => `${references.get(participationId) ?? 'anonymous'} ${participation.state}`).toSorted(),
+    participations: [...participations]
+      .map(
+        ([participationId, participation]) =>
+          `${references.get(participationId) ?? 'anonymous'} ${participation.state}`,
+      )
+      .toSorted(),
   }));
   return byReference(shown);
 }
@@ -141,7 +155,9 @@ async function shownByApi({ practice: { crm, at } }: Office): Promise<Shown[]> {
     reference,
     state,
     capacity,
-    participations: participations.map((each) => `${each.reference.replace(/^anonymous-.*/, 'anonymous')} ${each.state}`).toSorted(),
+    participations: participations
+      .map((each) => `${each.reference.replace(/^anonymous-.*/, 'anonymous')} ${each.state}`)
+      .toSorted(),
   }));
   return byReference(shown);
 }
@@ -160,6 +176,8 @@ async function expectMuchToCompare({ office }: Reader): Promise<void> {
   expect(office.rejectedAsFull).toBeGreaterThan(100);
   const events = await readFeed(office.practice.crm, { limit: '1000' });
   expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(mirroredTypes));
-  const seated = events.filter(({ type, data }) => type === 'participation.created' && data.reference !== null && data.state !== 'REQUESTED');
+  const seated = events.filter(
+    ({ type, data }) => type === 'participation.created' && data.reference !== null && data.state !== 'REQUESTED',
+  );
   expect(seated.filter(({ data }) => data.ignoreCapacity !== data.reference!.startsWith(deliberately))).toEqual([]);
 }

@@ -4,7 +4,15 @@ import { eventually, sumSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../src/demo-crm.ts';
 import { type Answer, path } from '../client.ts';
-import { createAppointment, createCrm, createParticipation, createPractice, type Practice, type TestCrm, unique } from '../crm.ts';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  type Practice,
+  type TestCrm,
+  unique,
+} from '../crm.ts';
 import { waitForFeed } from '../feed.ts';
 import { waitForMails } from '../inbox.ts';
 import { mailsAt, sentMails } from '../mails.ts';
@@ -45,7 +53,16 @@ interface Observations {
 
 /** Runs clients that set up and book continuously, and retry after a 503, while something happens. */
 async function whileClientsWork(happen: (record: Observations) => Promise<void>): Promise<Observations> {
-  const record: Observations = { participations: [], users: [], customers: [], servedMs: [], unavailableMs: [], unanswered: 0, streak: 0, surprises: [] };
+  const record: Observations = {
+    participations: [],
+    users: [],
+    customers: [],
+    servedMs: [],
+    unavailableMs: [],
+    unanswered: 0,
+    streak: 0,
+    surprises: [],
+  };
   const working = new AbortController();
   const appointment = await createAppointment(practice, { capacity: 1_000_000 });
   const work = async (): Promise<void> => {
@@ -56,7 +73,10 @@ async function whileClientsWork(happen: (record: Observations) => Promise<void>)
     await waitUntil(() => record.streak >= workers * 3, { what: 'the clients to be at work', timeoutMs: healMs });
     await happen(record);
     record.streak = 0;
-    await waitUntil(() => record.streak >= workers * 5, { what: 'all requests to go through again', timeoutMs: healMs });
+    await waitUntil(() => record.streak >= workers * 5, {
+      what: 'all requests to go through again',
+      timeoutMs: healMs,
+    });
   } finally {
     working.abort();
     await running;
@@ -67,18 +87,34 @@ async function whileClientsWork(happen: (record: Observations) => Promise<void>)
 
 async function playRound(record: Observations, appointmentReference: string): Promise<void> {
   const [user, customer, participation] = [`${unique('u')}@test`, `${unique('c')}@test`, `${unique('p')}@test`];
-  await persist(record, record.users, user, () => crm.post('/user', { reference: user, email: `${user}.example`, username: user.replace('@', '-'), lastName: 'X' }));
+  await persist(record, record.users, user, () =>
+    crm.post('/user', { reference: user, email: `${user}.example`, username: user.replace('@', '-'), lastName: 'X' }),
+  );
   await persist(record, record.customers, customer, () =>
-    crm.post(`${practice.at}/customers`, { customerReference: customer, providerReference: practice.provider, userName: 'X' }),
+    crm.post(`${practice.at}/customers`, {
+      customerReference: customer,
+      providerReference: practice.provider,
+      userName: 'X',
+    }),
   );
   await persist(record, record.participations, participation, () =>
-    crm.post(`${practice.at}/participations`, { reference: participation, appointmentReference, customerReference: customer, state: 'BOOKED' }),
+    crm.post(`${practice.at}/participations`, {
+      reference: participation,
+      appointmentReference,
+      customerReference: customer,
+      state: 'BOOKED',
+    }),
   );
   record.streak += 1;
 }
 
 /** Sends a request until it is answered with 2xx; repeating it is safe (interface 1). */
-async function persist(record: Observations, done: string[], reference: string, request: () => Promise<Answer>): Promise<void> {
+async function persist(
+  record: Observations,
+  done: string[],
+  reference: string,
+  request: () => Promise<Answer>,
+): Promise<void> {
   await waitUntil(
     async () => {
       const answer = await request().catch((error: unknown) => noAnswer(record, error));
@@ -108,23 +144,29 @@ async function expectNothingLost(record: Observations): Promise<void> {
   expect(record.surprises).toEqual([]);
   for (const durations of [record.servedMs, record.unavailableMs]) {
     // Other work on the machine may delay any of them, but not most.
-    expect(durations.filter((ms) => ms >= answerMs).length, durations.join(' ')).toBeLessThanOrEqual(durations.length / 2);
+    expect(durations.filter((ms) => ms >= answerMs).length, durations.join(' ')).toBeLessThanOrEqual(
+      durations.length / 2,
+    );
   }
   const { body } = await crm.get<{ participations: { reference: string }[] }[]>(`${practice.at}/appointments`);
   const shown = body.flatMap(({ participations }) => participations.map(({ reference }) => reference));
   expect(new Set(shown).size).toBe(shown.length);
   expect(new Set(record.participations).difference(new Set(shown))).toEqual(new Set());
   for (const reference of record.users) expect(await crm.get(path`/user/${reference}`)).toMatchObject({ status: 200 });
-  for (const reference of record.customers) expect(await crm.get(practice.at + path`/customers/${reference}`)).toMatchObject({ status: 200 });
+  for (const reference of record.customers)
+    expect(await crm.get(practice.at + path`/customers/${reference}`)).toMatchObject({ status: 200 });
 }
 
 describe('a killed process', timed, () => {
   // A call waits briefly for a service that restarts, so it is possible that no request is affected.
-  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)('%s: requests get 503 at worst, it recovers, and nothing is lost', async (unit) => {
-    const record = await whileClientsWork(() => kill(stack, unit));
-    expect(record.unanswered).toBe(0);
-    await expectNothingLost(record);
-  });
+  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)(
+    '%s: requests get 503 at worst, it recovers, and nothing is lost',
+    async (unit) => {
+      const record = await whileClientsWork(() => kill(stack, unit));
+      expect(record.unanswered).toBe(0);
+      await expectNothingLost(record);
+    },
+  );
 
   it('gateway: connections break, the system recovers, and nothing is lost', async () => {
     const record = await whileClientsWork(() => kill(stack, 'gateway'));
@@ -140,20 +182,28 @@ describe('a killed process', timed, () => {
 });
 
 describe('a hanging process', timed, () => {
-  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)('%s: requests needing it get 503 within 2 s and succeed when it resumes', async (unit) => {
-    const record = await whileClientsWork((soFar) =>
-      whileHanging(stack, unit, () => waitUntil(() => soFar.unavailableMs.length >= workers, { what: '503s', timeoutMs: healMs })),
-    );
-    expect(record.unanswered).toBe(0);
-    await expectNothingLost(record);
-  });
+  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)(
+    '%s: requests needing it get 503 within 2 s and succeed when it resumes',
+    async (unit) => {
+      const record = await whileClientsWork((soFar) =>
+        whileHanging(stack, unit, () =>
+          waitUntil(() => soFar.unavailableMs.length >= workers, { what: '503s', timeoutMs: healMs }),
+        ),
+      );
+      expect(record.unanswered).toBe(0);
+      await expectNothingLost(record);
+    },
+  );
 
   it('notification: only the requests about mails get 503, and they succeed when it resumes', async () => {
     const participation = await createParticipation(practice, await createAppointment(practice, { capacity: 5 }));
     const list = () => crm.get(mailsAt(practice, participation));
     const [mail] = await sentMails(practice, participation);
     await whileHanging(stack, 'notification', async () => {
-      for (const answer of await Promise.all([list(), crm.post(`${mailsAt(practice, participation)}/${mail!.id}/resend`, undefined)])) {
+      for (const answer of await Promise.all([
+        list(),
+        crm.post(`${mailsAt(practice, participation)}/${mail!.id}/resend`, undefined),
+      ])) {
         expect(answer).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
       }
       expect(await crm.get(practice.at + path`/participations/${participation}`)).toMatchObject({ status: 200 });
@@ -166,7 +216,10 @@ describe('a hanging process', timed, () => {
     const record = await whileClientsWork((soFar) =>
       whileHanging(stack, 'nats', () => {
         const before = soFar.participations.length;
-        return waitUntil(() => soFar.participations.length > before + 20, { what: 'bookings while NATS hangs', timeoutMs: healMs });
+        return waitUntil(() => soFar.participations.length > before + 20, {
+          what: 'bookings while NATS hangs',
+          timeoutMs: healMs,
+        });
       }),
     );
     expect([record.unavailableMs, record.unanswered]).toEqual([[], 0]);
@@ -177,7 +230,9 @@ describe('a hanging process', timed, () => {
 describe('a scrape of the metrics', timed, () => {
   it.each(['postgres', 'nats'] as const)('is answered by every service while %s hangs', async (unit) => {
     const scrape = async (service: Service): Promise<string> => {
-      const response = await fetch(`${stack.info.operations[service]}/metrics`, { signal: AbortSignal.timeout(scrapeMs) });
+      const response = await fetch(`${stack.info.operations[service]}/metrics`, {
+        signal: AbortSignal.timeout(scrapeMs),
+      });
       expect(response.status).toBe(200);
       return response.text();
     };
@@ -195,7 +250,8 @@ describe('a scrape of the metrics', timed, () => {
 });
 
 describe('a booking made while something it depends on is down', timed, () => {
-  // An event that was delivered to a process as it died is redelivered after the consumers' acknowledgement timeout of 15 s.
+  // An event that was delivered to a process as it died is redelivered after the consumers' acknowledgement timeout of
+  // 15 s.
   it.each(['nats', 'notification'] as const)('is mailed when %s is running again after it was killed', async (unit) => {
     const own = await createPractice(crm);
     const appointment = await createAppointment(own);
@@ -211,34 +267,45 @@ describe('a booking made while something it depends on is down', timed, () => {
       await createParticipation(own, appointment);
       await createParticipation(own, appointment, { state: 'REQUESTED' });
     });
-    expect((await waitForMails(own.customerEmail, 2, stack.info)).map(({ subject }) => subject).sort()).toEqual(['Your booking: Haircut', 'Your request: Haircut']);
+    expect((await waitForMails(own.customerEmail, 2, stack.info)).map(({ subject }) => subject).sort()).toEqual([
+      'Your booking: Haircut',
+      'Your request: Haircut',
+    ]);
   });
 });
 
 describe('the event feed', timed, () => {
-  it.each(['webhook', 'calendar', 'customer'] as const)('gets 503 within 2 s while %s hangs, and is complete when it resumes', async (unit) => {
-    const own = await createCrm({}, stack.info);
-    const practiceOfOwn = await createPractice(own);
-    const customer = practiceOfOwn.at + path`/customers/${practiceOfOwn.customer}`;
-    await createAppointment(practiceOfOwn);
-    const before = await waitForFeed(own, 2);
-    await whileHanging(stack, unit, async () => {
-      await eventually(async () => {
-        const { status, durationMs } = await own.get('/events');
-        expect(status).toBe(503);
-        expect(durationMs).toBeLessThan(answerMs);
+  it.each(['webhook', 'calendar', 'customer'] as const)(
+    'gets 503 within 2 s while %s hangs, and is complete when it resumes',
+    async (unit) => {
+      const own = await createCrm({}, stack.info);
+      const practiceOfOwn = await createPractice(own);
+      const customer = practiceOfOwn.at + path`/customers/${practiceOfOwn.customer}`;
+      await createAppointment(practiceOfOwn);
+      const before = await waitForFeed(own, 2);
+      await whileHanging(stack, unit, async () => {
+        await eventually(async () => {
+          const { status, durationMs } = await own.get('/events');
+          expect(status).toBe(503);
+          expect(durationMs).toBeLessThan(answerMs);
+        });
       });
-    });
-    await waitUntil(async () => (await own.put(customer, { note: 'after' })).status === 200, { what: 'the change', timeoutMs: healMs });
-    expect(await waitForFeed(own, 3)).toMatchObject([...before, { type: 'customer.changed' }]);
-  });
+      await waitUntil(async () => (await own.put(customer, { note: 'after' })).status === 200, {
+        what: 'the change',
+        timeoutMs: healMs,
+      });
+      expect(await waitForFeed(own, 3)).toMatchObject([...before, { type: 'customer.changed' }]);
+    },
+  );
 
   it('has what happened while webhook was dead', async () => {
     const own = await createCrm({}, stack.info);
     await kill(stack, 'webhook');
     const practiceOfOwn = await createPractice(own);
     await createParticipation(practiceOfOwn, await createAppointment(practiceOfOwn));
-    const types = (await waitUntil(() => waitForFeed(own, 3), { what: 'the feed', timeoutMs: healMs })).map(({ type }) => type);
+    const types = (await waitUntil(() => waitForFeed(own, 3), { what: 'the feed', timeoutMs: healMs })).map(
+      ({ type }) => type,
+    );
     expect(types.toSorted()).toEqual(['appointment.created', 'customer.created', 'participation.created']);
   });
 });

@@ -42,7 +42,17 @@ export const deliberately = 'deliberate';
 export async function openOffice(stack: TestStack, { sandbox }: { sandbox: boolean }): Promise<Office> {
   const practice = await createPractice(await createCrm({ sandbox }, stack.info));
   const timeslot = await createTimeslot(practice, { start: dayStart, end: slotStart(slotCount), defaultCapacity: 2 });
-  const office = { practice, isSandbox: sandbox, timeslot, customers: [], appointments: [], series: [], participations: [], answered: 0, rejectedAsFull: 0 };
+  const office = {
+    practice,
+    isSandbox: sandbox,
+    timeslot,
+    customers: [],
+    appointments: [],
+    series: [],
+    participations: [],
+    answered: 0,
+    rejectedAsFull: 0,
+  };
   for (let count = 0; count < customerCount; count += 1) await addCustomer(office);
   return office;
 }
@@ -73,23 +83,49 @@ export async function write(office: Office, random: Random, until: AbortSignal):
 
 async function createAppointment(office: Office, random: Random): Promise<void> {
   const participations = random.chance(0.3) ? Array.from({ length: random.integer(1, 2) }, () => newGuest(random)) : [];
-  const fields = { reference: newReference('appointment'), resourceReference: 'hall@test', capacity: random.integer(1, 2), acceptBookings: true, participations };
-  await send(office, () => office.practice.crm.post(`${office.practice.at}/appointments`, newAppointment(office.practice, fields)));
+  const fields = {
+    reference: newReference('appointment'),
+    resourceReference: 'hall@test',
+    capacity: random.integer(1, 2),
+    acceptBookings: true,
+    participations,
+  };
+  await send(office, () =>
+    office.practice.crm.post(`${office.practice.at}/appointments`, newAppointment(office.practice, fields)),
+  );
   office.appointments.push(fields.reference);
-  office.participations.push(...participations.map(({ reference }) => ({ reference, appointmentReference: fields.reference })));
+  office.participations.push(
+    ...participations.map(({ reference }) => ({ reference, appointmentReference: fields.reference })),
+  );
 }
 
 function newGuest(random: Random) {
   const state = random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED']);
-  return { reference: newReference(deliberately), name: 'Guest', email: `guest-${random.integer(1, guests)}@customers.example`, state };
+  return {
+    reference: newReference(deliberately),
+    name: 'Guest',
+    email: `guest-${random.integer(1, guests)}@customers.example`,
+    state,
+  };
 }
 
-async function addParticipation(office: Office, random: Random, appointmentReference = recentAppointment(office, random)): Promise<void> {
+async function addParticipation(
+  office: Office,
+  random: Random,
+  appointmentReference = recentAppointment(office, random),
+): Promise<void> {
   const ignoreCapacity = random.chance(0.06);
   const reference = newReference(ignoreCapacity ? deliberately : 'participation');
-  const body = { reference, appointmentReference, customerReference: random.pick(office.customers), state: newState(random) };
+  const body = {
+    reference,
+    appointmentReference,
+    customerReference: random.pick(office.customers),
+    state: newState(random),
+  };
   const query = { ignoreCapacity, sendMails: random.chance(0.5) };
-  const answer = await send(office, () => office.practice.crm.post(`${office.practice.at}/participations`, body, { query }));
+  const answer = await send(office, () =>
+    office.practice.crm.post(`${office.practice.at}/participations`, body, { query }),
+  );
   if (answer.status < 300) office.participations.push({ reference, appointmentReference });
 }
 
@@ -97,7 +133,12 @@ async function book(office: Office, random: Random): Promise<void> {
   const state = newState(random);
   const customerReference = state === 'RESERVED' && random.chance(0.5) ? undefined : random.pick(office.customers);
   const reference = newReference('booking');
-  const appointmentReference = await sendBooking(office, '/bookings', { reference, ...placeOf(office, random), customerReference, state }, random);
+  const appointmentReference = await sendBooking(
+    office,
+    '/bookings',
+    { reference, ...placeOf(office, random), customerReference, state },
+    random,
+  );
   if (appointmentReference !== undefined) office.participations.push({ reference, appointmentReference });
 }
 
@@ -106,7 +147,9 @@ async function changeState(office: Office, random: Random): Promise<void> {
   const { reference, appointmentReference } = participation;
   const state = random.pick(['BOOKED', 'BOOKED', 'CANCELED', 'CANCELED', 'CANCELED', 'DELETED']);
   const query = { sendMails: random.chance(0.5), ignoreCapacity: random.chance(0.05) };
-  const answer = await send(office, () => office.practice.crm.post(office.practice.at + path`/participations/${reference}`, { state }, { query }));
+  const answer = await send(office, () =>
+    office.practice.crm.post(office.practice.at + path`/participations/${reference}`, { state }, { query }),
+  );
   const hasEnded = answer.status === 404 || (answer.status === 200 && state === 'CANCELED');
   if (hasEnded) office.participations = office.participations.filter((each) => each !== participation);
   if (answer.status === 200 && state !== 'BOOKED') await takeOver(office, random, appointmentReference);
@@ -128,7 +171,12 @@ async function takeOver(office: Office, random: Random, appointmentReference: st
 
 async function confirmHold(office: Office, random: Random): Promise<void> {
   const { reference } = recentParticipation(office, random);
-  await sendBooking(office, path`/bookings/${reference}`, { state: 'BOOKED', customerReference: random.pick(office.customers) }, random);
+  await sendBooking(
+    office,
+    path`/bookings/${reference}`,
+    { state: 'BOOKED', customerReference: random.pick(office.customers) },
+    random,
+  );
 }
 
 async function changeAppointment(office: Office, random: Random): Promise<void> {
@@ -151,7 +199,13 @@ async function deleteAppointment(office: Office, random: Random): Promise<void> 
 async function createSeries(office: Office, random: Random): Promise<void> {
   const { practice } = office;
   const series = { from: dayStart, to: slotStart(2), raster: 30 };
-  const body = { series_data: series, resourceReference: 'hall@test', productReference: practice.product, capacity: random.integer(1, 2), acceptBookings: true };
+  const body = {
+    series_data: series,
+    resourceReference: 'hall@test',
+    productReference: practice.product,
+    capacity: random.integer(1, 2),
+    acceptBookings: true,
+  };
   const answer = await send(office, () => practice.crm.post<Appointment[]>(`${practice.at}/appointments`, body));
   if (answer.status !== 201) return;
   office.series.push(answer.body[0]!.seriesId!);
@@ -166,19 +220,29 @@ async function deleteSeries(office: Office, random: Random): Promise<void> {
 
 async function replaceCustomer(office: Office, random: Random): Promise<void> {
   const reference = random.pick(office.customers);
-  await send(office, () => office.practice.crm.delete(office.practice.at + path`/customers/${reference}?ignoreFutureAppointments=true`));
+  await send(office, () =>
+    office.practice.crm.delete(office.practice.at + path`/customers/${reference}?ignoreFutureAppointments=true`),
+  );
   office.customers = office.customers.filter((each) => each !== reference);
   await addCustomer(office);
 }
 
 async function addCustomer(office: Office): Promise<void> {
   const customerReference = newReference('customer');
-  await send(office, () => office.practice.crm.post(`${office.practice.at}/customers`, { customerReference, providerReference: office.practice.provider, userName: 'Ann' }));
+  await send(office, () =>
+    office.practice.crm.post(`${office.practice.at}/customers`, {
+      customerReference,
+      providerReference: office.practice.provider,
+      userName: 'Ann',
+    }),
+  );
   office.customers.push(customerReference);
 }
 
 async function eraseGuest(office: Office, random: Random): Promise<void> {
-  await send(office, () => office.practice.crm.post('/erasures', { email: `guest-${random.integer(1, guests)}@customers.example` }));
+  await send(office, () =>
+    office.practice.crm.post('/erasures', { email: `guest-${random.integer(1, guests)}@customers.example` }),
+  );
 }
 
 /** All that there are at this moment. */
@@ -193,7 +257,9 @@ async function expireReservations(office: Office): Promise<void> {
 /** Returns where the participation is then, or undefined if the request was rejected. */
 async function sendBooking(office: Office, at: string, body: object, random: Random): Promise<string | undefined> {
   const query = { sendMails: random.chance(0.5) };
-  const answer = await send(office, () => office.practice.crm.post<{ booking: Booking }>(office.practice.at + at, body, { query }));
+  const answer = await send(office, () =>
+    office.practice.crm.post<{ booking: Booking }>(office.practice.at + at, body, { query }),
+  );
   if (answer.status >= 300) return undefined;
   const { appointmentReference } = answer.body.booking.participation;
   if (!office.appointments.includes(appointmentReference)) office.appointments.push(appointmentReference);
@@ -219,7 +285,11 @@ function newState(random: Random): string {
 /** An appointment, or a slot, in which bookings make and end appointments. */
 function placeOf(office: Office, random: Random): object {
   if (random.chance(0.5)) return { appointmentReference: recentAppointment(office, random) };
-  return { timeslotReference: office.timeslot, start: slotStart(random.integer(0, slotCount - 1)), productReference: office.practice.product };
+  return {
+    timeslotReference: office.timeslot,
+    start: slotStart(random.integer(0, slotCount - 1)),
+    productReference: office.practice.product,
+  };
 }
 
 function slotStart(index: number): string {

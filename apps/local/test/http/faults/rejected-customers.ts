@@ -35,7 +35,10 @@ interface BookedPerson {
   booking: { participation: { customerReference: string; name: string } };
 }
 
-const newPerson = (customerReference = `${unique('customer')}@test`): Person => ({ customerReference, userName: unique('Person') });
+const newPerson = (customerReference = `${unique('customer')}@test`): Person => ({
+  customerReference,
+  userName: unique('Person'),
+});
 
 /** Sends the same request until it is answered with anything but 503, as clients do. */
 function book({ crm, at }: Practice, place: object, customer: Person): Promise<Answer<BookedPerson>> {
@@ -45,7 +48,8 @@ function book({ crm, at }: Practice, place: object, customer: Person): Promise<A
 
 const isDone = ({ status }: Answer): boolean => status === 200 || status === 201;
 
-const readCustomer = ({ crm, at }: Practice, reference: string) => untilServed(() => crm.get<{ customer: Person }>(at + path`/customers/${reference}`));
+const readCustomer = ({ crm, at }: Practice, reference: string) =>
+  untilServed(() => crm.get<{ customer: Person }>(at + path`/customers/${reference}`));
 
 /** The customers that were not created with the practice. */
 async function listCustomers({ crm, at, customer }: Practice): Promise<string[]> {
@@ -55,13 +59,23 @@ async function listCustomers({ crm, at, customer }: Practice): Promise<string[]>
 
 /** Of which there are rows, whether or not they are shown. */
 async function storedCustomers({ crm, customer }: Practice): Promise<string[]> {
-  const rows = await query<{ reference: string }>('customer', 'SELECT reference FROM customer WHERE crm_id = $1 AND reference <> $2', [crm.crmId, customer], stack.info);
+  const rows = await query<{ reference: string }>(
+    'customer',
+    'SELECT reference FROM customer WHERE crm_id = $1 AND reference <> $2',
+    [crm.crmId, customer],
+    stack.info,
+  );
   return rows.map(({ reference }) => reference);
 }
 
 /** The customer service decides about provisional customers now, and not after a minute. */
 async function makeDue({ crm }: Practice): Promise<void> {
-  await query('customer', 'UPDATE customer SET provisional_until = now() WHERE crm_id = $1 AND provisional_until IS NOT NULL', [crm.crmId], stack.info);
+  await query(
+    'customer',
+    'UPDATE customer SET provisional_until = now() WHERE crm_id = $1 AND provisional_until IS NOT NULL',
+    [crm.crmId],
+    stack.info,
+  );
 }
 
 const sorted = (references: string[]): string[] => references.toSorted();
@@ -71,7 +85,10 @@ async function customerEvents({ crm, customer }: Practice, bookings: number): Pr
   const events = await waitUntil(
     async () => {
       const feed = await readFeed(crm);
-      return feed.filter(({ type, data }) => type === 'participation.created' && data.customerReference !== null).length >= bookings && feed;
+      return (
+        feed.filter(({ type, data }) => type === 'participation.created' && data.customerReference !== null).length >=
+          bookings && feed
+      );
     },
     { what: `${bookings} bookings in the feed`, timeoutMs: healMs },
   );
@@ -81,7 +98,8 @@ async function customerEvents({ crm, customer }: Practice, bookings: number): Pr
 /** Exactly these customers exist, and nothing is left of others. */
 async function expectOnly(practice: Practice, people: Person[], bookings = people.length): Promise<void> {
   const references = sorted(people.map(({ customerReference }) => customerReference));
-  for (const { customerReference, userName } of people) expect((await readCustomer(practice, customerReference)).body).toMatchObject({ customer: { userName } });
+  for (const { customerReference, userName } of people)
+    expect((await readCustomer(practice, customerReference)).body).toMatchObject({ customer: { userName } });
   await eventually(async () => expect(sorted(await listCustomers(practice))).toEqual(references));
   await eventually(async () => expect(sorted(await storedCustomers(practice))).toEqual(references));
   const events = await customerEvents(practice, bookings);
@@ -91,8 +109,20 @@ async function expectOnly(practice: Practice, people: Person[], bookings = peopl
 
 describe(`${clients} people who want one place at once`, timeLimit, () => {
   it.each([
-    ['of an appointment', async (practice: Practice) => ({ appointmentReference: await createAppointment(practice, { acceptBookings: true }) })],
-    ['of a timeslot', async (practice: Practice) => ({ timeslotReference: await createTimeslot(practice, { resourceReference: `${unique('room')}@test` }), start: '2031-03-03T09:00', productReference: practice.product })],
+    [
+      'of an appointment',
+      async (practice: Practice) => ({
+        appointmentReference: await createAppointment(practice, { acceptBookings: true }),
+      }),
+    ],
+    [
+      'of a timeslot',
+      async (practice: Practice) => ({
+        timeslotReference: await createTimeslot(practice, { resourceReference: `${unique('room')}@test` }),
+        start: '2031-03-03T09:00',
+        productReference: practice.product,
+      }),
+    ],
   ])('%s: whoever is rejected is no customer', async (_name, createPlace) => {
     const winners: Person[] = [];
     const practice = await startPractice();
@@ -102,8 +132,11 @@ describe(`${clients} people who want one place at once`, timeLimit, () => {
       const answers = await Promise.all(people.map((person) => book(practice, place, person)));
       const booked = people.filter((_person, index) => isDone(answers[index]!));
       expect(booked).toHaveLength(1);
-      expect(answers.filter((answer) => !isDone(answer)).map(({ status }) => status)).toEqual(Array.from({ length: clients - 1 }, () => 409));
-      for (const person of people) expect((await readCustomer(practice, person.customerReference)).status).toBe(person === booked[0] ? 200 : 204);
+      expect(answers.filter((answer) => !isDone(answer)).map(({ status }) => status)).toEqual(
+        Array.from({ length: clients - 1 }, () => 409),
+      );
+      for (const person of people)
+        expect((await readCustomer(practice, person.customerReference)).status).toBe(person === booked[0] ? 200 : 204);
       winners.push(...booked);
     }
     await expectOnly(practice, winners);
@@ -118,11 +151,15 @@ describe(`${clients} people who want one place at once`, timeLimit, () => {
       const reference = `${unique('hold')}@test`;
       await crm.post(`${at}/bookings`, { reference, appointmentReference, state: 'RESERVED' });
       const people = Array.from({ length: clients }, () => newPerson());
-      const confirm = (customer: Person) => untilServed(() => crm.post(at + path`/bookings/${reference}`, { state: 'BOOKED', customer }, { query: { sendMails: false } }));
+      const confirm = (customer: Person) =>
+        untilServed(() =>
+          crm.post(at + path`/bookings/${reference}`, { state: 'BOOKED', customer }, { query: { sendMails: false } }),
+        );
       const answers = await Promise.all(people.map(confirm));
       const booked = people.filter((_person, index) => isDone(answers[index]!));
       expect(booked).toHaveLength(1);
-      for (const person of people) expect((await readCustomer(practice, person.customerReference)).status).toBe(person === booked[0] ? 200 : 204);
+      for (const person of people)
+        expect((await readCustomer(practice, person.customerReference)).status).toBe(person === booked[0] ? 200 : 204);
       winners.push(...booked);
     }
     await expectOnly(practice, winners, 0);
@@ -138,8 +175,8 @@ interface Answered {
 }
 
 /**
- * Bookings of a few places with a few customers, whom others create, read and change at the same moment. A customer exists exactly if a request that brought it
- * was successful, and everybody is told of the same one.
+ * Bookings of a few places with a few customers, whom others create, read and change at the same moment. A customer
+ * exists exactly if a request that brought it was successful, and everybody is told of the same one.
  */
 class Rivals {
   readonly wrong: string[] = [];
@@ -152,7 +189,9 @@ class Rivals {
   }
 
   async round(): Promise<void> {
-    const appointmentReference = await untilCreated(() => createAppointment(this.practice, { capacity: 2, acceptBookings: true }));
+    const appointmentReference = await untilCreated(() =>
+      createAppointment(this.practice, { capacity: 2, acceptBookings: true }),
+    );
     const people = Array.from({ length: 3 }, () => newPerson());
     for (const { customerReference } of people) this.#answered.set(customerReference, { names: [], sent: [] });
     await Promise.all(Array.from({ length: 12 }, () => this.#act(appointmentReference, pick(people))));
@@ -163,11 +202,14 @@ class Rivals {
     const existing = [...this.#answered].filter(([, { names }]) => names.length > 0);
     for (const [reference, { names, sent }] of this.#answered) {
       const { status, body } = await readCustomer(this.practice, reference);
-      if (names.length === 0 && status !== 204) this.wrong.push(`${reference} exists: ${status}, ${JSON.stringify(body)}`);
+      if (names.length === 0 && status !== 204)
+        this.wrong.push(`${reference} exists: ${status}, ${JSON.stringify(body)}`);
       if (names.length === 0) continue;
       if (new Set(names).size > 1) this.wrong.push(`${reference} was answered as ${names.join(', ')}`);
-      if (body?.customer.userName !== names[0]) this.wrong.push(`${reference} is ${body?.customer.userName}, not ${names[0]}`);
-      if (!sent.includes(names[0]!)) this.wrong.push(`${reference} is ${names[0]}, whom nobody sent who was successful`);
+      if (body?.customer.userName !== names[0])
+        this.wrong.push(`${reference} is ${body?.customer.userName}, not ${names[0]}`);
+      if (!sent.includes(names[0]!))
+        this.wrong.push(`${reference} is ${names[0]}, whom nobody sent who was successful`);
     }
     return existing.map(([customerReference, { names }]) => ({ customerReference, userName: names[0]! }));
   }
@@ -182,7 +224,9 @@ class Rivals {
       else if (answer.status !== 409) this.wrong.push(`the booking was answered with ${answer.status} ${answer.text}`);
       if (isDone(answer)) this.bookings += 1;
     } else if (action < 0.7) {
-      const { status, body, text } = await untilServed(() => crm.post<{ customer: Person }>(`${at}/customers`, { ...sent, providerReference: provider }));
+      const { status, body, text } = await untilServed(() =>
+        crm.post<{ customer: Person }>(`${at}/customers`, { ...sent, providerReference: provider }),
+      );
       if (status === 200 || status === 201) this.#note(sent, body.customer.userName);
       else this.wrong.push(`the creation was answered with ${status} ${text}`);
     } else {
@@ -231,7 +275,12 @@ describe('customers whom several requests bring', timeLimit, () => {
   });
 
   it.each(['calendar', 'customer'] as const)('cause no deadlock in %s', async (service) => {
-    const [row] = await query<{ deadlocks: string }>(service, 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()', [], stack.info);
+    const [row] = await query<{ deadlocks: string }>(
+      service,
+      'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+      [],
+      stack.info,
+    );
     expect(Number(row!.deadlocks)).toBe(0);
   });
 });
@@ -254,9 +303,20 @@ async function withBlockedCopies(work: (blockade: Blockade) => Promise<void>): P
     const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     // Rows may be read and locked, but not inserted.
     await holder.query('LOCK TABLE customer IN SHARE MODE');
-    const ofWaiting = (result: string) => query('calendar', `SELECT ${result} FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`, [rows[0]!.pid], stack.info);
+    const ofWaiting = (result: string) =>
+      query(
+        'calendar',
+        `SELECT ${result} FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`,
+        [rows[0]!.pid],
+        stack.info,
+      );
     await work({
-      blocked: async () => void (await waitUntil(async () => (await ofWaiting('pid')).length > 0, { what: 'the booking to wait', timeoutMs: 5_000, intervalMs: 5 })),
+      blocked: async () =>
+        void (await waitUntil(async () => (await ofWaiting('pid')).length > 0, {
+          what: 'the booking to wait',
+          timeoutMs: 5_000,
+          intervalMs: 5,
+        })),
       release: async () => void (await holder.query('COMMIT')),
       end: async () => void (await ofWaiting('pg_terminate_backend(pid, 5000)')),
     });
@@ -272,7 +332,12 @@ describe('a process that is killed', timeLimit, () => {
     const person = newPerson();
     const appointmentReference = await untilCreated(() => createAppointment(practice, { acceptBookings: true }));
     await withBlockedCopies(async ({ blocked, end }) => {
-      const lost = crm.post(`${at}/bookings`, { reference: `${unique('booking')}@test`, appointmentReference, customer: person, state: 'BOOKED' });
+      const lost = crm.post(`${at}/bookings`, {
+        reference: `${unique('booking')}@test`,
+        appointmentReference,
+        customer: person,
+        state: 'BOOKED',
+      });
       await blocked();
       await kill(stack, 'calendar');
       await end();
@@ -281,7 +346,16 @@ describe('a process that is killed', timeLimit, () => {
     expect(await storedCustomers(practice)).toEqual([person.customerReference]);
     expect((await readCustomer(practice, person.customerReference)).status).toBe(204);
     expect(await listCustomers(practice)).toEqual([]);
-    expect((await crm.post(`${at}/bookings`, { reference: `${unique('booking')}@test`, appointmentReference, customerReference: person.customerReference, state: 'BOOKED' })).status).toBe(404);
+    expect(
+      (
+        await crm.post(`${at}/bookings`, {
+          reference: `${unique('booking')}@test`,
+          appointmentReference,
+          customerReference: person.customerReference,
+          state: 'BOOKED',
+        })
+      ).status,
+    ).toBe(404);
     await makeDue(practice);
     await eventually(async () => expect(await storedCustomers(practice)).toEqual([]));
     await expectOnly(practice, []);
@@ -298,15 +372,39 @@ describe('a process that is killed', timeLimit, () => {
       await blocked();
       await whileHanging(stack, 'customer', async () => {
         await release();
-        await waitUntil(async () => (await query('calendar', 'SELECT FROM participation WHERE reference = $1', [reference], stack.info)).length > 0, { what: 'the booking', timeoutMs: 5_000, intervalMs: 5 });
+        await waitUntil(
+          async () =>
+            (await query('calendar', 'SELECT FROM participation WHERE reference = $1', [reference], stack.info))
+              .length > 0,
+          { what: 'the booking', timeoutMs: 5_000, intervalMs: 5 },
+        );
         await kill(stack, 'calendar');
         expect((await lost).status).toBe(503);
       });
     });
-    expect(await query('customer', 'SELECT version FROM customer WHERE crm_id = $1 AND reference = $2', [crm.crmId, person.customerReference], stack.info)).toEqual([{ version: 0 }]);
-    const other = { reference: `${unique('booking')}@test`, appointmentReference: await untilCreated(() => createAppointment(practice, { acceptBookings: true })) };
-    const again = await untilServed(() => crm.post<BookedPerson>(`${at}/bookings`, { ...other, customerReference: person.customerReference, state: 'BOOKED' }));
-    expect(again.body.booking.participation).toMatchObject({ customerReference: person.customerReference, name: person.userName });
+    expect(
+      await query(
+        'customer',
+        'SELECT version FROM customer WHERE crm_id = $1 AND reference = $2',
+        [crm.crmId, person.customerReference],
+        stack.info,
+      ),
+    ).toEqual([{ version: 0 }]);
+    const other = {
+      reference: `${unique('booking')}@test`,
+      appointmentReference: await untilCreated(() => createAppointment(practice, { acceptBookings: true })),
+    };
+    const again = await untilServed(() =>
+      crm.post<BookedPerson>(`${at}/bookings`, {
+        ...other,
+        customerReference: person.customerReference,
+        state: 'BOOKED',
+      }),
+    );
+    expect(again.body.booking.participation).toMatchObject({
+      customerReference: person.customerReference,
+      name: person.userName,
+    });
     await expectOnly(practice, [person], 2);
   });
 });

@@ -45,7 +45,10 @@ class Customers {
     [this.practice, this.appointment] = [practice, appointment];
   }
 
-  /** Changes references in one of the ways in which they can come to mean somebody else, and books for those who have them then. */
+  /**
+   * Changes references in one of the ways in which they can come to mean somebody else, and books for those who have
+   * them then.
+   */
   async step(): Promise<void> {
     const [first, second, third] = shuffled(this.#references);
     const holder = this.#holderOf(first!);
@@ -65,9 +68,18 @@ class Customers {
     const { body } = await untilServed(() => crm.get<ShownParticipation[]>(`${at}/participations`));
     const shown = new Map(body.map((each) => [each.reference, each]));
     for (const { name, reference, booked } of this.#people) {
-      for (const participation of booked) this.#compare(shown.get(participation), { name, customerReference: reference }, 'the list');
-      const own = await untilServed(() => crm.get<ShownParticipation[]>(`${at}/participations`, { query: { customerRef: reference } }));
-      if (own.body.map((each) => each.reference).toSorted().join() !== booked.toSorted().join()) this.wrong.push(`the list of ${reference} is not that of ${name}`);
+      for (const participation of booked)
+        this.#compare(shown.get(participation), { name, customerReference: reference }, 'the list');
+      const own = await untilServed(() =>
+        crm.get<ShownParticipation[]>(`${at}/participations`, { query: { customerRef: reference } }),
+      );
+      if (
+        own.body
+          .map((each) => each.reference)
+          .toSorted()
+          .join() !== booked.toSorted().join()
+      )
+        this.wrong.push(`the list of ${reference} is not that of ${name}`);
     }
   }
 
@@ -81,10 +93,16 @@ class Customers {
     if (chance(0.5)) {
       const participation = `${unique('participation')}@test`;
       this.#people.push({ name, reference: customerReference, booked: [] });
-      this.#note(await this.#bring(participation, { customerReference, userName: name }), participation, customerReference);
+      this.#note(
+        await this.#bring(participation, { customerReference, userName: name }),
+        participation,
+        customerReference,
+      );
       return;
     }
-    const { status } = await untilServed(() => crm.post(`${at}/customers`, { customerReference, providerReference: provider, userName: name }));
+    const { status } = await untilServed(() =>
+      crm.post(`${at}/customers`, { customerReference, providerReference: provider, userName: name }),
+    );
     if (status !== 200 && status !== 201) throw new Error(`${customerReference} was not created: ${status}`);
     this.#people.push({ name, reference: customerReference, booked: [] });
   }
@@ -98,7 +116,8 @@ class Customers {
       async () => {
         const { status } = await crm.put(at + path`/customers/${reference}`, { customerReference: to });
         if (status === 503) unknown = true;
-        else if (status !== 200 && !(status === 404 && unknown)) throw new Error(`${reference} was not renamed: ${status}`);
+        else if (status !== 200 && !(status === 404 && unknown))
+          throw new Error(`${reference} was not renamed: ${status}`);
         return status !== 503;
       },
       { what: `${person.name} to have another reference`, timeoutMs: 60_000 },
@@ -111,7 +130,8 @@ class Customers {
     const holders = references.map((reference) => this.#holderOf(reference));
     const [last] = holders.slice(-1);
     if (last !== undefined) await this.#rename(last, `${unique('between')}@test`);
-    for (let index = holders.length - 2; index >= 0; index -= 1) if (holders[index] !== undefined) await this.#rename(holders[index]!, references[index + 1]!);
+    for (let index = holders.length - 2; index >= 0; index -= 1)
+      if (holders[index] !== undefined) await this.#rename(holders[index]!, references[index + 1]!);
     if (last !== undefined) await this.#rename(last, references[0]!);
   }
 
@@ -121,7 +141,11 @@ class Customers {
     const participation = `${unique('participation')}@test`;
     if (person !== undefined && chance(0.3)) {
       // An existing customer stays unchanged.
-      this.#note(await this.#bring(participation, { customerReference, userName: unique('Nobody') }), participation, customerReference);
+      this.#note(
+        await this.#bring(participation, { customerReference, userName: unique('Nobody') }),
+        participation,
+        customerReference,
+      );
       return;
     }
     const answer = await this.#send(participation, customerReference);
@@ -132,7 +156,9 @@ class Customers {
   /** Books with a customer in the request. */
   #bring(reference: string, customer: { customerReference: string; userName: string }): Promise<Answer> {
     const { crm, at } = this.practice;
-    return untilServed(() => crm.post(`${at}/bookings`, { reference, appointmentReference: this.appointment, customer, state: 'BOOKED' }));
+    return untilServed(() =>
+      crm.post(`${at}/bookings`, { reference, appointmentReference: this.appointment, customer, state: 'BOOKED' }),
+    );
   }
 
   #note(answer: Answer, participation: string, customerReference: string): void {
@@ -142,23 +168,42 @@ class Customers {
       return;
     }
     person.booked.push(participation);
-    const { body } = answer as Answer<{ participation?: ShownParticipation; booking?: { participation: ShownParticipation } }>;
-    this.#compare(body.booking?.participation ?? body.participation, { name: person.name, customerReference }, 'the answer');
+    const { body } = answer as Answer<{
+      participation?: ShownParticipation;
+      booking?: { participation: ShownParticipation };
+    }>;
+    this.#compare(
+      body.booking?.participation ?? body.participation,
+      { name: person.name, customerReference },
+      'the answer',
+    );
   }
 
   /** One of the requests that say for whom a booking is. */
   async #send(reference: string, customerReference: string): Promise<Answer> {
     const { crm, at } = this.practice;
     const appointmentReference = this.appointment;
-    if (chance(0.4)) return untilServed(() => crm.post(`${at}/participations`, { reference, appointmentReference, customerReference, state: 'BOOKED' }));
-    if (chance(0.5)) return untilServed(() => crm.post(`${at}/bookings`, { reference, appointmentReference, customerReference, state: 'BOOKED' }));
+    if (chance(0.4))
+      return untilServed(() =>
+        crm.post(`${at}/participations`, { reference, appointmentReference, customerReference, state: 'BOOKED' }),
+      );
+    if (chance(0.5))
+      return untilServed(() =>
+        crm.post(`${at}/bookings`, { reference, appointmentReference, customerReference, state: 'BOOKED' }),
+      );
     await untilServed(() => crm.post(`${at}/bookings`, { reference, appointmentReference, state: 'RESERVED' }));
     return untilServed(() => crm.post(at + path`/bookings/${reference}`, { state: 'BOOKED', customerReference }));
   }
 
-  #compare(shown: ShownParticipation | undefined, { name, customerReference }: Omit<ShownParticipation, 'reference'>, where: string): void {
+  #compare(
+    shown: ShownParticipation | undefined,
+    { name, customerReference }: Omit<ShownParticipation, 'reference'>,
+    where: string,
+  ): void {
     if (shown?.name === name && shown.customerReference === customerReference) return;
-    this.wrong.push(`${where} says ${shown?.reference} is of ${shown?.name} (${shown?.customerReference}), not of ${name} (${customerReference})`);
+    this.wrong.push(
+      `${where} says ${shown?.reference} is of ${shown?.name} (${shown?.customerReference}), not of ${name} (${customerReference})`,
+    );
   }
 }
 
@@ -201,15 +246,18 @@ describe('a booking by a reference that meant somebody else a moment ago', timeL
     await whileHanging(stack, 'nats', async () => {
       for (let round = 0; customers.tried < tries; round += 1) {
         const killing = delay(Math.random() * 200).then(() => kill(stack, victims[round % victims.length]!));
-        for (const until = customers.tried + triesBetweenKills; customers.tried < until; ) await customers.step();
+        for (const until = customers.tried + triesBetweenKills; customers.tried < until;) await customers.step();
         await killing;
       }
       // Who has which reference is shown again by itself, where a process ended between the change and what follows it.
-      await waitUntil(async () => {
-        const seen = customers.wrong.length;
-        await customers.check();
-        return customers.wrong.splice(seen).length === 0;
-      }, { what: 'all references to be shown', timeoutMs: 30_000 });
+      await waitUntil(
+        async () => {
+          const seen = customers.wrong.length;
+          await customers.check();
+          return customers.wrong.splice(seen).length === 0;
+        },
+        { what: 'all references to be shown', timeoutMs: 30_000 },
+      );
     });
     expect(customers.wrong).toEqual([]);
   });
@@ -219,11 +267,15 @@ describe('a mail', timeLimit, () => {
   it('goes to the address that the customer has when it is written, though no event arrived', async () => {
     const practice = await createPractice(await createCrm({}, stack.info));
     const { crm, at, customerEmail, customer } = practice;
-    const participation = await createParticipation(practice, await createAppointment(practice), { state: 'REQUESTED' });
+    const participation = await createParticipation(practice, await createAppointment(practice), {
+      state: 'REQUESTED',
+    });
     await waitForMails(customerEmail, 1, stack.info);
     const email = `new-${customerEmail}`;
     await whileHanging(stack, 'nats', async () => {
-      expect((await crm.put(at + path`/customers/${customer}`, { email, userName: 'New Name', language: 'de' })).status).toBe(200);
+      expect(
+        (await crm.put(at + path`/customers/${customer}`, { email, userName: 'New Name', language: 'de' })).status,
+      ).toBe(200);
       expect((await crm.post(at + path`/participations/${participation}`, { state: 'BOOKED' })).status).toBe(200);
     });
     const [mail] = await waitForMails(email, 1, stack.info);

@@ -5,8 +5,8 @@ import { startTestStack, type TestStack } from '../start-test-stack.ts';
 let starting: Promise<TestStack> | undefined;
 
 /**
- * A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data of other tests.
- * Its processes report their memory.
+ * A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data
+ * of other tests. Its processes report their memory.
  */
 export function stackForFaults(): Promise<TestStack> {
   return (starting ??= startTestStack({ NODE_OPTIONS: reportMemory }));

@@ -29,7 +29,10 @@ async function killAndWait(unit: 'webhook' | 'nats', whileStopped?: () => Promis
     await whileStopped?.();
     signalProcess(pid, 'SIGKILL');
   });
-  await waitUntil(async () => (await stack.currentInfo()).pids[unit] !== pid, { what: `${unit} to be back`, timeoutMs: healMs });
+  await waitUntil(async () => (await stack.currentInfo()).pids[unit] !== pid, {
+    what: `${unit} to be back`,
+    timeoutMs: healMs,
+  });
 }
 
 /** Repeats a request until it is answered with 2xx; repeating it is safe. */
@@ -49,7 +52,9 @@ async function write(crm: TestCrm, practice: Practice): Promise<void> {
     const reference = `${unique('p')}@test`;
     const body = { reference, appointmentReference, customerReference: practice.customer, state: 'BOOKED' };
     await persist(() => crm.post(`${practice.at}/participations?sendMails=false`, body));
-    await persist(() => crm.post(practice.at + path`/participations/${reference}?sendMails=false`, { state: 'CANCELED' }));
+    await persist(() =>
+      crm.post(practice.at + path`/participations/${reference}?sendMails=false`, { state: 'CANCELED' }),
+    );
   });
   await Promise.all(clients);
 }
@@ -63,7 +68,10 @@ interface Scene {
 async function setScene(resources: AsyncDisposableStack): Promise<Scene> {
   const receiver = resources.use(await startReceiver());
   const crm = await createCrm({}, stack.info);
-  const { body } = await crm.post<{ webhook: { secret: string } }>('/webhooks', { reference: unique('hook'), url: receiver.url });
+  const { body } = await crm.post<{ webhook: { secret: string } }>('/webhooks', {
+    reference: unique('hook'),
+    url: receiver.url,
+  });
   receiver.secret = body.webhook.secret;
   return { crm, practice: await createPractice(crm), receiver };
 }
@@ -80,12 +88,22 @@ async function expectEverything({ crm, receiver }: Scene): Promise<void> {
     { what: 'the feed to be complete', timeoutMs: healMs, intervalMs: 500 },
   );
   expect(feed).toHaveLength(expectedEvents);
-  const rows = await query<{ sequence: number }>('webhook', 'SELECT sequence::int FROM event WHERE crm_id = $1 ORDER BY sequence', [crm.crmId], stack.info);
+  const rows = await query<{ sequence: number }>(
+    'webhook',
+    'SELECT sequence::int FROM event WHERE crm_id = $1 ORDER BY sequence',
+    [crm.crmId],
+    stack.info,
+  );
   expect(rows.map(({ sequence }) => sequence)).toEqual(feed.map((_, index) => index + 1));
-  for (const ofSubject of Map.groupBy(feed, ({ data }) => data.id).values()) expect(ofSubject.map(({ data }) => data.version)).toEqual(ofSubject.map((_, index) => index + 1));
+  for (const ofSubject of Map.groupBy(feed, ({ data }) => data.id).values())
+    expect(ofSubject.map(({ data }) => data.version)).toEqual(ofSubject.map((_, index) => index + 1));
   const ids = feed.map(({ id }) => id);
   const firstArrivals = (events: FeedEvent[]): string[] => [...new Set(events.map(({ id }) => id))];
-  await waitUntil(() => firstArrivals(receiver.events).length >= ids.length, { what: 'the receiver to get everything', timeoutMs: healMs, intervalMs: 500 });
+  await waitUntil(() => firstArrivals(receiver.events).length >= ids.length, {
+    what: 'the receiver to get everything',
+    timeoutMs: healMs,
+    intervalMs: 500,
+  });
   expect(firstArrivals(receiver.events)).toEqual(ids);
   expect(receiver.forgeries).toBe(0);
 }
@@ -96,13 +114,20 @@ async function disturb({ receiver }: Scene): Promise<void> {
     const arrived = receiver.events.length;
     await killAndWait('webhook');
     if (count === 0) await killAndWait('nats', () => rm(join(stack.dataDir, 'nats', 'jetstream'), { recursive: true }));
-    await waitUntil(() => receiver.events.length > arrived || receiver.events.length >= expectedEvents, { what: 'deliveries to go on', timeoutMs: healMs });
+    await waitUntil(() => receiver.events.length > arrived || receiver.events.length >= expectedEvents, {
+      what: 'deliveries to go on',
+      timeoutMs: healMs,
+    });
   }
 }
 
-it(`${writers} clients that write at the same time get every event in their feed, and in order at their endpoint, whatever dies`, timed, async () => {
-  await using resources = new AsyncDisposableStack();
-  const scene = await setScene(resources);
-  await Promise.all([write(scene.crm, scene.practice), disturb(scene)]);
-  await expectEverything(scene);
-});
+it(
+  `${writers} clients that write at the same time get every event in their feed, and in order at their endpoint, whatever dies`,
+  timed,
+  async () => {
+    await using resources = new AsyncDisposableStack();
+    const scene = await setScene(resources);
+    await Promise.all([write(scene.crm, scene.practice), disturb(scene)]);
+    await expectEverything(scene);
+  },
+);

@@ -14,7 +14,9 @@ const messageFields = await readMessageFields();
 
 /** The names of the API and of all messages, with the values of a victim. */
 export function namesOf(world: World, { crmId }: TestCrm): Names {
-  const kinds = Object.entries(world).flatMap(([kind, value]) => [`${kind}Ref`, `${kind}Reference`, `${kind}Id`].map((name) => [name, value]));
+  const kinds = Object.entries(world).flatMap(([kind, value]) =>
+    [`${kind}Ref`, `${kind}Reference`, `${kind}Id`].map((name) => [name, value]),
+  );
   const known: Names = {
     ...Object.fromEntries(kinds),
     crmId,
@@ -37,23 +39,42 @@ function valueOf(type: string): unknown {
   return {};
 }
 
-/** Adds names to the query and to every object of the body, except those that the operation has there. A GET has no body. */
+/**
+ * Adds names to the query and to every object of the body, except those that the operation has there. A GET has no
+ * body.
+ */
 export function withNames(place: Place, request: Request, names: Names): Request {
   const schema = place.operation.requestBody?.content['application/json'].schema;
   return {
     ...request,
     query: { ...asStrings(without(names, queryParameters(place))), ...request.query },
-    ...(place.method !== 'get' && { body: addNames(request.body ?? {}, [schema], names) as NonNullable<Request['body']> }),
+    ...(place.method !== 'get' && {
+      body: addNames(request.body ?? {}, [schema], names) as NonNullable<Request['body']>,
+    }),
   };
 }
 
 function addNames(value: unknown, schemas: unknown[], names: Names): unknown {
   const resolved = schemas.flatMap((schema) => fieldSchemas(schema, document));
-  if (Array.isArray(value)) return value.map((each) => addNames(each, resolved.map(({ items }) => items), names));
+  if (Array.isArray(value))
+    return value.map((each) =>
+      addNames(
+        each,
+        resolved.map(({ items }) => items),
+        names,
+      ),
+    );
   if (typeof value !== 'object' || value === null) return value;
-  const documented = (name: string): unknown[] => resolved.flatMap(({ properties = {} }) => (Object.hasOwn(properties, name) ? [properties[name]] : []));
+  const documented = (name: string): unknown[] =>
+    resolved.flatMap(({ properties = {} }) => (Object.hasOwn(properties, name) ? [properties[name]] : []));
   const given = Object.entries(value).map(([name, each]) => [name, addNames(each, documented(name), names)]);
-  return { ...without(names, Object.keys(names).filter((name) => documented(name).length > 0)), ...Object.fromEntries(given) };
+  return {
+    ...without(
+      names,
+      Object.keys(names).filter((name) => documented(name).length > 0),
+    ),
+    ...Object.fromEntries(given),
+  };
 }
 
 function without(names: Names, excluded: string[]): Names {
@@ -61,7 +82,9 @@ function without(names: Names, excluded: string[]): Names {
 }
 
 function asStrings(names: Names): Record<string, string> {
-  return Object.fromEntries(Object.entries(names).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]));
+  return Object.fromEntries(
+    Object.entries(names).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
 }
 
 export function queryParameters({ operation }: Place): string[] {
@@ -80,7 +103,8 @@ async function readMessageFields(): Promise<MessageField[]> {
   const fields = new Map<string, MessageField>();
   for await (const file of glob('proto/scheduling/*/v1/*.proto', { cwd: repositoryRoot })) {
     const text = await readFile(join(repositoryRoot, file), 'utf8');
-    for (const [, type, name] of text.matchAll(/^\s*(?:optional |repeated )?([\w.]+|map<.+>) (\w+) = \d+/gm)) fields.set(name!, { name: name!, type: type! });
+    for (const [, type, name] of text.matchAll(/^\s*(?:optional |repeated )?([\w.]+|map<.+>) (\w+) = \d+/gm))
+      fields.set(name!, { name: name!, type: type! });
   }
   return [...fields.values()];
 }

@@ -8,7 +8,9 @@ import { query } from '../databases.ts';
 /** All rows of some CRMs in the databases, and all events about them. */
 export async function snapshot(crms: TestCrm[]): Promise<Record<string, string[]>> {
   const crmIds = crms.map(({ crmId }) => crmId);
-  const entries = await Promise.all(databaseServices.map(async (service) => [service, await rowsOf(service, crmIds)] as const));
+  const entries = await Promise.all(
+    databaseServices.map(async (service) => [service, await rowsOf(service, crmIds)] as const),
+  );
   return Object.fromEntries(entries);
 }
 
@@ -28,7 +30,8 @@ async function selectRows(service: DatabaseService): Promise<string> {
   );
   // Every request updates when a key was last used.
   const rows = tables.map(
-    ({ name }) => `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
+    ({ name }) =>
+      `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
   );
   const events = `SELECT 'outbox ' || id || ' ' || type FROM outbox
                    WHERE EXISTS (SELECT FROM unnest($1::text[]) AS crm_id WHERE position(convert_to(crm_id, 'UTF8') IN payload) > 0)`;
@@ -40,14 +43,21 @@ export async function waitUntilQuiet(crms: TestCrm[]): Promise<void> {
   let last: unknown;
   await waitUntil(
     async () => {
-      const [{ mails }] = (await query<{ mails: number }>('notification', `
+      const [{ mails }] = (await query<{ mails: number }>(
+        'notification',
+        `
         SELECT count(*)::int AS mails
           FROM (SELECT crm_id, state FROM mail UNION ALL SELECT crm_id, state FROM unwritten_mail) AS mail
-         WHERE crm_id = ANY ($1) AND state = 'pending'`, [crms.map(({ crmId }) => crmId)])) as [{ mails: number }];
-      const unsent = await Promise.all(databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')));
+         WHERE crm_id = ANY ($1) AND state = 'pending'`,
+        [crms.map(({ crmId }) => crmId)],
+      )) as [{ mails: number }];
+      const unsent = await Promise.all(
+        databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')),
+      );
       const lags = await Promise.all(consumingServices.map(readLag));
       const now = JSON.stringify(await snapshot(crms));
-      const quiet = mails === 0 && unsent.every((rows) => rows.length === 0) && lags.every((lag) => lag === 0) && now === last;
+      const quiet =
+        mails === 0 && unsent.every((rows) => rows.length === 0) && lags.every((lag) => lag === 0) && now === last;
       last = now;
       return quiet;
     },

@@ -1,6 +1,15 @@
 import { waitUntil } from '@scheduling/embedded';
 import { expect } from 'vitest';
-import { createAppointment, createParticipation, createPractice, newAppointment, newTimeslot, type Practice, type TestCrm, unique } from '../crm.ts';
+import {
+  createAppointment,
+  createParticipation,
+  createPractice,
+  newAppointment,
+  newTimeslot,
+  type Practice,
+  type TestCrm,
+  unique,
+} from '../crm.ts';
 import { waitForFeed } from '../feed.ts';
 import { sentMails } from '../mails.ts';
 import { newReference, unreachable, type World } from './operation-cases.ts';
@@ -9,7 +18,12 @@ import { newReference, unreachable, type World } from './operation-cases.ts';
 export async function createWorld(owner: TestCrm): Promise<{ practice: Practice; world: World }> {
   const practice = await createPractice(owner);
   const staff = newReference();
-  await owner.post('/user', { reference: staff, email: `${unique('s')}@test.example`, username: unique('s'), lastName: 'Staff' });
+  await owner.post('/user', {
+    reference: staff,
+    email: `${unique('s')}@test.example`,
+    username: unique('s'),
+    lastName: 'Staff',
+  });
   await owner.post(`${practice.at}/staff`, { reference: staff });
   const appointment = await createAppointment(practice, { capacity: 100 });
   const { reference: _reference, start: _start, end: _end, ...series } = newAppointment(practice);
@@ -24,9 +38,15 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
   const hold = newReference();
   const other = newTimeslot(practice, { start: '2031-05-02T09:00', end: '2031-05-02T10:00' });
   await owner.post(`${practice.at}/timeslots`, { timeslots: [other] });
-  const place = { timeslotReference: other['reference'], start: '2031-05-02T09:30', productReference: practice.product };
+  const place = {
+    timeslotReference: other['reference'],
+    start: '2031-05-02T09:30',
+    productReference: practice.product,
+  };
   await owner.post(`${practice.at}/bookings`, { ...place, reference: hold, state: 'RESERVED' });
-  const { body: erased } = await owner.post<{ erasure: { id: string } }>('/erasures', { email: 'nobody@customers.example' });
+  const { body: erased } = await owner.post<{ erasure: { id: string } }>('/erasures', {
+    email: 'nobody@customers.example',
+  });
   await waitForFeed(owner, 1, { providerRef: practice.provider });
   const world = {
     provider: practice.provider,
@@ -54,10 +74,15 @@ async function requireWebhook(owner: TestCrm): Promise<string> {
   if (existing !== undefined) return existing.reference;
   const reference = newReference();
   const at = `/webhooks/${encodeURIComponent(reference)}`;
-  expect(await owner.post('/webhooks', { reference, url: unreachable, types: ['mail.failed'] })).toMatchObject({ status: 201 });
+  expect(await owner.post('/webhooks', { reference, url: unreachable, types: ['mail.failed'] })).toMatchObject({
+    status: 201,
+  });
   expect(await owner.put(at, { state: 'DISABLED' })).toMatchObject({ status: 200 });
   expect(await owner.post(`${at}/test`, undefined)).toMatchObject({ status: 202 });
-  const isTested = async (): Promise<boolean> => (await owner.get<{ eventType: string }[]>(`${at}/attempts`)).body.some(({ eventType }) => eventType === 'webhook.test');
+  const isTested = async (): Promise<boolean> =>
+    (await owner.get<{ eventType: string }[]>(`${at}/attempts`)).body.some(
+      ({ eventType }) => eventType === 'webhook.test',
+    );
   await waitUntil(isTested, { what: 'the attempt', timeoutMs: 30_000 });
   return reference;
 }

@@ -26,7 +26,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   await sql`CREATE INDEX unwritten_mail_due ON unwritten_mail (crm_id, due_at) WHERE state = 'pending'`.execute(db);
   await sql`CREATE INDEX unwritten_mail_order ON unwritten_mail (crm_id, about_id, version)`.execute(db);
-  await sql`CREATE INDEX unwritten_mail_lease ON unwritten_mail (lease) WHERE state = 'pending' AND lease IS NOT NULL`.execute(db);
+  await sql`CREATE INDEX unwritten_mail_lease ON unwritten_mail (lease) WHERE state = 'pending' AND lease IS NOT NULL`.execute(
+    db,
+  );
   await sql`CREATE INDEX unwritten_mail_customer ON unwritten_mail (crm_id, customer_id)`.execute(db);
   await sql`CREATE INDEX unwritten_mail_created ON unwritten_mail (created_at)`.execute(db);
 }

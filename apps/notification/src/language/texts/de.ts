@@ -77,8 +77,10 @@ export const texts: PartialTexts = {
     message: (provider) => `Nachricht von ${provider}`,
   },
   cancelled: {
-    booking: (crm) => `Die Stornierung ${crm === undefined ? '' : `erfolgte über ${crm} und `}betrifft nur diese Buchung.`,
-    appointment: (crm) => `Die Absage ${crm === undefined ? '' : `erfolgte über ${crm} und `}gilt für alle Teilnehmenden.`,
+    booking: (crm) =>
+      `Die Stornierung ${crm === undefined ? '' : `erfolgte über ${crm} und `}betrifft nur diese Buchung.`,
+    appointment: (crm) =>
+      `Die Absage ${crm === undefined ? '' : `erfolgte über ${crm} und `}gilt für alle Teilnehmenden.`,
   },
   calendar: {
     invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',
@@ -89,7 +91,8 @@ export const texts: PartialTexts = {
     action: 'E-Mail-Adresse bestätigen',
     fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
     expiry: 'Der Link ist 24 Stunden gültig und kann einmal verwendet werden.',
-    unexpected: 'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
+    unexpected:
+      'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
   },
   automatic: 'Diese Nachricht wurde automatisch verschickt.',
 };

@@ -77,8 +77,10 @@ export const texts: Texts = {
     message: (provider) => `Message from ${provider}`,
   },
   cancelled: {
-    booking: (crm) => `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}affects only this booking.`,
-    appointment: (crm) => `This ${crm === undefined ? '' : `was done through ${crm} and `}applies to everyone taking part.`,
+    booking: (crm) =>
+      `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}affects only this booking.`,
+    appointment: (crm) =>
+      `This ${crm === undefined ? '' : `was done through ${crm} and `}applies to everyone taking part.`,
   },
   calendar: {
     invitation: 'The attached file adds the appointment to your calendar.',
