@@ -25,6 +25,7 @@ const compileCache = join(modules, '.cache', 'node');
 const commands = {
   install: [],
   start: ['apps/local/src/main.ts'],
+  dev: ['apps/local/src/main.ts', '--watch'],
   demo: ['apps/local/src/demo.ts'],
   admin: ['apps/local/src/admin.ts'],
   attack: ['apps/local/test/attack/main.ts'],

@@ -32,6 +32,7 @@ describe('readSettings', () => {
       port: 9090,
       dataDir: '/srv/data',
       fresh: true,
+      watch: false,
       logLevel: 'info',
       durable: false,
       given: { databases: { calendar: 'postgres://db/calendar' }, nats: 'nats://broker:4222', smtp: 'smtp://mail:25' },

@@ -9,6 +9,8 @@ export interface Settings {
   dataDir: string;
   /** Start with empty data. */
   fresh: boolean;
+  /** Migrate and restart a service when its code changes. */
+  watch: boolean;
   logLevel: string;
   /** Whether the embedded Postgres waits until the disk has stored what it commits. */
   durable: boolean;
@@ -62,12 +64,16 @@ const inheritedNames = [
 ];
 
 /** Reads the options and the environment of `npm start`. Throws {@link UsageError}. */
-export function readSettings({ fresh }: Pick<Settings, 'fresh'>, environment: NodeJS.ProcessEnv): Settings {
+export function readSettings(
+  { fresh, watch = false }: { fresh: boolean; watch?: boolean },
+  environment: NodeJS.ProcessEnv,
+): Settings {
   return readOrExplain(withCertificatesOf('admin', environment), (read) => {
     return {
       port: read.port('SCHEDULING_PORT', 8080),
       dataDir: dataDirOf(environment),
       fresh,
+      watch,
       logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
       durable: read.oneOf('POSTGRES_FSYNC', ['on', 'off'], 'on') === 'on',
       given: {

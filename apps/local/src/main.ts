@@ -1,10 +1,14 @@
+import { signalProcess } from '@scheduling/embedded';
+import type { Service } from '@scheduling/stack';
 import { once } from 'node:events';
 import { readyBanner } from './banner.ts';
 import { createCommand } from './command-line.ts';
-import { readSettings, UsageError } from './config.ts';
+import { readSettings, repositoryRoot, UsageError } from './config.ts';
 import { Interrupted, listenForInterruption } from './interruption.ts';
 import { createReporter } from './reporter.ts';
+import type { StackInfo } from './stack-file.ts';
 import { startStack } from './stack.ts';
+import { watchCode } from './watch-code.ts';
 
 const help = `
 Environment variables:
@@ -17,24 +21,26 @@ Environment variables:
                         and may lose data if the machine crashes (default: on)
   LOG_LEVEL             of the services (default: info)`;
 
-const { fresh = false } = createCommand(
+const { fresh = false, watch = false } = createCommand(
   'npm start --',
   'Start the whole service on this machine. Ctrl-C stops it and keeps the data.',
 )
   .option('--fresh', 'start with empty data: delete what earlier runs stored')
+  .option('--watch', 'migrate and restart a service when its code changes (npm run dev)')
   .addHelpText('after', help)
   .parse()
-  .opts<{ fresh?: boolean }>();
+  .opts<{ fresh?: boolean; watch?: boolean }>();
 const reporter = createReporter(process.stdout);
 const { stop, kill } = listenForInterruption();
 // Registered after the stack's own listener, which kills its processes.
 kill.addEventListener('abort', () => setImmediate(() => process.exit(130)));
 
 try {
-  const settings = readSettings({ fresh }, process.env);
+  const settings = readSettings({ fresh, watch }, process.env);
   const stack = await startStack(settings, reporter, { signal: stop, killSignal: kill });
   reporter.write(readyBanner(stack.info, stack.warnings, process.stdout));
   const end = AbortSignal.any([stop, stack.folderLost]);
+  if (watch) void watchCode(repositoryRoot, (changed) => reload(changed, stack.info), end);
   if (!end.aborted) await once(end, 'abort');
   await reporter.step('shutdown', stack.stop);
   if (!stack.folderLost.aborted) process.exit(0);
@@ -48,4 +54,12 @@ try {
   }
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(error instanceof UsageError ? error.exitCode : 1);
+}
+
+/** The stack starts whatever ends again. */
+function reload(changed: Service[], { pids }: StackInfo): void {
+  for (const service of changed) {
+    const pid = pids[service];
+    if (pid !== null) signalProcess(pid, 'SIGTERM');
+  }
 }

@@ -104,7 +104,7 @@ async function assemble(
   signal.throwIfAborted();
   const started = services.map(async (unit): Promise<SupervisedUnit> => {
     const running = await reporter.step(unit, () => runner.start(unit));
-    return { unit, running, restart: () => runner.start(unit) };
+    return { unit, running, restart: () => runner.restart(unit) };
   });
   const units: SupervisedUnit[] = [...servers.started, ...(await Promise.all(started))];
   signal.throwIfAborted();

@@ -17,6 +17,8 @@ export interface ServiceRunner {
   migrate(): Promise<void>;
   /** Starts a service and returns when its `/readyz` is green. */
   start(service: Service): Promise<Child>;
+  /** Starts it again. If its code is watched, its schema may have changed, too. */
+  restart(service: Service): Promise<Child>;
 }
 
 /** Runs the services as in production: one process each, configured only by environment variables. */
@@ -34,12 +36,17 @@ export function createServiceRunner(
     inherited: withCertificatesOf(service, settings.inherited),
     onSpawn: (pid) => folder.record(service, pid),
   });
+  const start = (service: Service): Promise<Child> => startService(optionsOf(service));
   return {
     migrate: () =>
       reporter.step(
         'schemas',
         async () => void (await Promise.all(databaseServices.map((service) => migrateService(optionsOf(service))))),
       ),
-    start: (service) => startService(optionsOf(service)),
+    start,
+    restart: async (service) => {
+      if (settings.watch && service !== 'gateway') await migrateService(optionsOf(service));
+      return start(service);
+    },
   };
 }
