@@ -35,6 +35,7 @@ const commands = {
   mails: ['apps/local/src/mails.ts'],
   'pack-client': ['libs/client/pack.ts'],
   postman: ['apps/local/src/postman.ts'],
+  seed: ['apps/local/src/seed.ts'],
   'webhook-inbox': ['apps/local/src/webhook-inbox.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run', '--root', root],
 };

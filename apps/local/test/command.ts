@@ -61,7 +61,7 @@ export interface Ended {
 
 /** Runs a command to completion. */
 export function runCommand(
-  name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'webhook-inbox',
+  name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'seed' | 'webhook-inbox',
   environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<Ended> {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
+import { createClient as createApiClient } from '@scheduling/client';
 import { freePort, waitUntil } from '@scheduling/embedded';
 import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
@@ -24,6 +25,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
 import { readSettings, repositoryRoot } from '../src/config.ts';
 import { createAdminClient } from '../src/demo-crm.ts';
+import { fillCalendar, type Filled } from '../src/fill-calendar.ts';
 import { type DemoStep, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { type Stack, startStack } from '../src/stack.ts';
@@ -86,6 +88,13 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     ]);
     expect(mail?.to).toMatchObject([{ address: 'grace-first@example.com' }]);
     expect(mail?.text).toContain('See you soon!');
+  });
+
+  it('fills a calendar, and finds what it has filled when it is repeated', async () => {
+    const filled = await seed();
+    expect(filled).toMatchObject({ rejected: 0, providers: ['praxis-am-park@seed', 'studio-blum@seed'] });
+    expect(filled.bookings).toBeGreaterThan(100);
+    expect(await seed()).toEqual(filled);
   });
 
   it('produces one trace of a booking, from the request to the mail, without personal data', async () => {
@@ -387,6 +396,11 @@ async function startGateway(settings: Record<string, string>): Promise<{ url: st
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
   };
   return { url, ...(await startAppProcess('gateway', { ...given, ...addresses, ...certificate, ...settings })) };
+}
+
+async function seed(): Promise<Filled> {
+  const { gateway, crmId, apiKey } = stack.info;
+  return fillCalendar(createApiClient({ url: gateway, crmId, key: apiKey }), Temporal.PlainDate.from('2099-06-01'));
 }
 
 async function play(name: string) {

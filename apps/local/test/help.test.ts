@@ -18,6 +18,7 @@ describe('--help', () => {
   it.each([
     ['main', /^Usage: npm start -- \[options\]\n[^]*--fresh [^]*SCHEDULING_PORT [^]*SCHEDULING_DATA [^]*NATS_URL/],
     ['demo', /^Usage: npm run demo -- \[options\]\n\nBook an appointment step by step/],
+    ['seed', /^Usage: npm run seed -- \[options\]\n\nFill the calendar of the CRM/],
     ['postman', /^Usage: npm run postman -- \[options\]\n\nWrite the API of the running stack/],
     ['mails', /^Usage: npm run mails -- \[options\]\n\nSend a sample of every mail/],
     ['webhook-inbox', /^Usage: npm run webhook-inbox -- \[options\]\n\nRegister a webhook of the demo CRM/],
@@ -45,7 +46,7 @@ describe('--help', () => {
 });
 
 describe('an unknown argument', () => {
-  it.each(['main', 'demo', 'mails', 'postman', 'webhook-inbox'] as const)(
+  it.each(['main', 'demo', 'mails', 'postman', 'seed', 'webhook-inbox'] as const)(
     'makes %s exit with code 2 and print its usage',
     async (name) => {
       expect(await runCommand(name, { SCHEDULING_DATA: folder }, '--frsh')).toEqual({
