@@ -11,7 +11,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const checksRelease = process.env['TEST_SCOPE'] !== 'services';
 const release = [
   ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map(
-    (name) => `http/${name}`,
+    (name) => `contract-tests/test/${name}`,
   ),
   'embedded/test/postgres',
   'gateway/test/browser',
@@ -32,8 +32,8 @@ const lastFiles = checksRelease ? [...timed, ...waiting] : [];
  * and the others idle.
  */
 const longest = [
-  'http/faults.test.ts',
-  'http/erasure.test.ts',
+  'contract-tests/test/faults.test.ts',
+  'contract-tests/test/erasure.test.ts',
   'calendar/test/contention.test.ts',
   'notification/test/random-mails.test.ts',
   'local/test/end-to-end.test.ts',
@@ -88,7 +88,8 @@ const all = {
     exclude: [
       '**/node_modules/**',
       'apps/calendar/**',
-      'apps/local/test/{http,upgrade}/**',
+      'apps/contract-tests/**',
+      'apps/local/test/upgrade/**',
       'apps/faults/test/**',
       ...timed,
       ...lastFiles,
@@ -110,14 +111,14 @@ const withSetUp = ['apps/calendar', ...(checksRelease ? ['deploy'] : [])].map((w
 }));
 
 /** The tests of the whole contract over HTTP. */
-const http = {
+const contractTests = {
   extends: true as const,
-  root: new URL('apps/local', import.meta.url).pathname,
+  root: new URL('apps/contract-tests', import.meta.url).pathname,
   test: {
-    name: 'http',
-    include: ['test/http/**/*.test.ts'],
+    name: 'contract-tests',
+    include: ['test/**/*.test.ts'],
     exclude: leftToCi,
-    globalSetup: ['test/http/global-setup.ts'],
+    globalSetup: ['test/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
@@ -169,7 +170,7 @@ export default defineConfig({
     projects: [
       all,
       ...withSetUp,
-      http,
+      contractTests,
       last,
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['FAULT_CHECKS'] === 'all' ? [faults] : []),

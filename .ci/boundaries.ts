@@ -14,7 +14,7 @@ interface Manifest {
 const importPattern = /\b(?:from|import)\s*\(?\s*'([^']+)'/g;
 const scope = '@scheduling/';
 /** They run the services as processes, and depend on them for Nx. */
-const starters = ['apps/local', 'apps/faults'];
+const starters = ['apps/local', 'apps/faults', 'apps/contract-tests'];
 const faults: string[] = [];
 let checked = 0;
 

@@ -1,10 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { resolve } from 'node:path';
 
 const usageExitCode = 2;
 const interruptedExitCode = 130;
-
-export const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
 /** A command that ends with 2 if it does not understand its options. */
 export function createCommand(name: string, description: string): Command {

@@ -1,6 +1,7 @@
+import { repositoryRoot } from '@scheduling/stack';
 import { InvalidArgumentError } from 'commander';
 import { randomInt } from 'node:crypto';
-import { createCommand, print, readNumber, repositoryRoot, untilInterrupted } from './command.ts';
+import { createCommand, print, readNumber, untilInterrupted } from './command.ts';
 import type { Fault } from './faults/fault.ts';
 import { faults } from './faults/plan.ts';
 import { describeReports, describeViolations } from './report.ts';

@@ -1,8 +1,7 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-
-export const repositoryRoot = resolve(import.meta.dirname, '../../..');
+import { join } from 'node:path';
+import { repositoryRoot } from '@scheduling/stack';
 
 /** What is wrong in a copy: in one file, a text that is there once is replaced by another. */
 export interface Patch {

@@ -11,7 +11,7 @@ const requestId = '5c0f1f0e-3a52-4d0c-9f2b-0a3f6f5b7d11';
 /**
  * Problems that the gateway has sent, by their code. For a code that is used for requests with and without a body,
  * `<code>-parameter` is that of a request without one, whose errors name parameters. Recorded by a test: `npx vitest
- * run --project http http/problem-examples --update`.
+ * run apps/contract-tests/test/problem-examples --update`.
  */
 const sent: Record<string, Problem> = recorded;
 

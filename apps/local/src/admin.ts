@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { databaseServices } from '@scheduling/stack';
-import { dataDirOf, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
+import { databaseServices, repositoryRoot } from '@scheduling/stack';
+import { dataDirOf, UsageError, withCertificatesOf } from './config.ts';
 import { readStackFile } from './stack-file.ts';
 
 /**

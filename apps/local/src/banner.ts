@@ -1,5 +1,5 @@
 import { styler } from './reporter.ts';
-import type { StackInfo } from './stack-file.ts';
+import type { StackInfo } from '@scheduling/stack';
 
 const commands = [
   ['npm run demo', 'books an appointment step by step'],

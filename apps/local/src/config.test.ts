@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readSettings, repositoryRoot, UsageError, withCertificatesOf } from './config.ts';
+import { readSettings, UsageError, withCertificatesOf } from './config.ts';
+import { repositoryRoot } from '@scheduling/stack';
 
 describe('readSettings', () => {
   it('has defaults for everything', () => {

@@ -1,7 +1,13 @@
 import { resolve } from 'node:path';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
 import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime/environment';
-import { databaseServices, type DatabaseService, type Service } from '@scheduling/stack';
+import {
+  databaseServices,
+  type DatabaseService,
+  databaseVariable,
+  repositoryRoot,
+  type Service,
+} from '@scheduling/stack';
 
 export interface Settings {
   /** The gateway's port; 0 picks a free one. */
@@ -41,8 +47,6 @@ export class UsageError extends Error {
     this.exitCode = exitCode;
   }
 }
-
-export const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
 const certificateVariables = ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE', 'GRPC_TLS_CA_FILE'];
 
@@ -116,10 +120,6 @@ function readDatabases(read: EnvironmentReader): Partial<Record<DatabaseService,
     (service) => [service, read.url(databaseVariable(service), ['postgres:', 'postgresql:'], '')] as const,
   );
   return Object.fromEntries(urls.filter(([, url]) => url !== ''));
-}
-
-export function databaseVariable(service: DatabaseService): string {
-  return `DATABASE_URL_${service.toUpperCase()}`;
 }
 
 function readOrExplain<T>(environment: NodeJS.ProcessEnv, build: Parameters<typeof readEnvironment<T>>[1]): T {

@@ -1,19 +1,11 @@
 import { DomainError } from '@scheduling/errors';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { newRequestId, runWithContext } from '@scheduling/runtime';
-import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
+import type { AdminClient } from '@scheduling/stack/admin-client';
 import { writeAtomically } from './data-folder.ts';
 
-export type AdminClient = RpcClient<AdminServiceService>;
-
 export const demoCrmId = 'demo';
-
-/** A client of identity's admin RPCs at `host:port`. */
-export function createAdminClient(address: string, options?: ClientOptions): AdminClient {
-  return createClient(AdminServiceService, 'identity', address, options);
-}
 
 /**
  * Ensures that the CRM `demo`, a sandbox with default settings, exists, and returns an API key for it. The key is

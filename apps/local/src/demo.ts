@@ -1,10 +1,11 @@
 import { waitUntil, type WebhookEvent } from '@scheduling/embedded';
-import { createCommand } from './command-line.ts';
+import { createCommand } from '@scheduling/command-line';
 import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { type DemoMail, type DemoStep, playDemo } from './play-demo.ts';
 import { styler } from './reporter.ts';
-import { readStackFile, type StackInfo } from './stack-file.ts';
+import { readStackFile } from './stack-file.ts';
+import type { StackInfo } from '@scheduling/stack';
 
 createCommand(
   'npm run demo --',

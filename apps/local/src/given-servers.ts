@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspectNats } from '@scheduling/events';
 import { reasonOf } from '@scheduling/runtime';
 import { verifyMailServer } from '@scheduling/runtime/mail-server';
-import type { DatabaseService } from '@scheduling/stack';
+import { type DatabaseService, databaseVariable } from '@scheduling/stack';
 import { Client } from 'pg';
-import { databaseVariable, type Settings, UsageError } from './config.ts';
+import { type Settings, UsageError } from './config.ts';
 
 const timeoutMs = 2_000;
 

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { createCommand } from './command-line.ts';
-import { dataDirOf, repositoryRoot, UsageError } from './config.ts';
+import { createCommand } from '@scheduling/command-line';
+import { dataDirOf, UsageError } from './config.ts';
+import { repositoryRoot } from '@scheduling/stack';
 import { readStackFile } from './stack-file.ts';
 
 createCommand(

@@ -1,12 +1,11 @@
 import { signalProcess } from '@scheduling/embedded';
-import type { Service } from '@scheduling/stack';
+import { repositoryRoot, type Service, type StackInfo } from '@scheduling/stack';
 import { once } from 'node:events';
 import { readyBanner } from './banner.ts';
-import { createCommand } from './command-line.ts';
-import { readSettings, repositoryRoot, UsageError } from './config.ts';
-import { Interrupted, listenForInterruption } from './interruption.ts';
+import { readSettings, UsageError } from './config.ts';
+import { createCommand, Interrupted, listenForInterruption } from '@scheduling/command-line';
 import { createReporter } from './reporter.ts';
-import type { StackInfo } from './stack-file.ts';
+
 import { startStack } from './stack.ts';
 import { watchCode } from './watch-code.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Client, createClient, ProblemError } from '@scheduling/client';
 import { startWebhookReceiver, type WebhookEvent } from '@scheduling/embedded';
 import { UsageError } from './config.ts';
-import type { StackInfo } from './stack-file.ts';
+import type { StackInfo } from '@scheduling/stack';
 
 const prefix = 'webhook-inbox-';
 

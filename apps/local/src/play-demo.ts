@@ -1,7 +1,7 @@
 import { type Client, createClient, ProblemError } from '@scheduling/client';
 import { waitUntil } from '@scheduling/embedded';
 import { UsageError } from './config.ts';
-import type { StackInfo } from './stack-file.ts';
+import type { StackInfo } from '@scheduling/stack';
 
 /** A request of the demo and its response. */
 export interface DemoStep {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { createCommand } from './command-line.ts';
+import { createCommand } from '@scheduling/command-line';
 import { dataDirOf, UsageError } from './config.ts';
 import { toPostmanCollection } from './postman-collection.ts';
 import { readStackFile } from './stack-file.ts';

@@ -1,5 +1,5 @@
 import { createClient, ProblemError } from '@scheduling/client';
-import { createCommand } from './command-line.ts';
+import { createCommand } from '@scheduling/command-line';
 import { dataDirOf, UsageError } from './config.ts';
 import { fillCalendar } from './fill-calendar.ts';
 import { readStackFile } from './stack-file.ts';

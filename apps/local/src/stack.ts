@@ -5,20 +5,22 @@ import {
   choosePorts,
   databaseServices,
   host,
+  publicUrl,
   type Server,
   type Service,
   services,
+  type StackInfo,
   type Surroundings,
-  publicUrl,
   type Unit,
 } from '@scheduling/stack';
 import type { Settings } from './config.ts';
 import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.ts';
-import { createAdminClient, demoCrmId, ensureDemoCrm } from './demo-crm.ts';
+import { demoCrmId, ensureDemoCrm } from './demo-crm.ts';
+import { createAdminClient } from '@scheduling/stack/admin-client';
 import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
 import { ensureSecretKeys } from './secret-keys.ts';
-import { removeStackFile, type StackInfo, writeStackFile } from './stack-file.ts';
+import { removeStackFile, writeStackFile } from './stack-file.ts';
 import { requirePort, type Servers, startServers } from './start-servers.ts';
 import { createServiceRunner } from './start-services.ts';
 import { type Running, supervise } from './supervise.ts';

@@ -3,12 +3,13 @@ import type { Child } from '@scheduling/embedded';
 import {
   databaseServices,
   migrateService,
+  repositoryRoot,
   type Service,
   type ServiceOptions,
   startService,
   type Surroundings,
 } from '@scheduling/stack';
-import { repositoryRoot, type Settings, withCertificatesOf } from './config.ts';
+import { type Settings, withCertificatesOf } from './config.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Reporter } from './reporter.ts';
 

@@ -1,7 +1,6 @@
 import type { WebhookEvent } from '@scheduling/embedded';
-import { createCommand } from './command-line.ts';
+import { createCommand, listenForInterruption } from '@scheduling/command-line';
 import { dataDirOf, inboxHostOf, UsageError } from './config.ts';
-import { listenForInterruption } from './interruption.ts';
 import { openWebhookInbox } from './open-webhook-inbox.ts';
 import { readStackFile } from './stack-file.ts';
 

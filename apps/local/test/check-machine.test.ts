@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'acorn';
 import { describe, expect, it } from 'vitest';
-import { repositoryRoot } from '../src/config.ts';
+import { repositoryRoot } from '@scheduling/stack';
 
 const run = promisify(execFile);
 const check = join(repositoryRoot, 'apps/local/check-machine.cjs');

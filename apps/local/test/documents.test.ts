@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { repositoryRoot } from '../src/config.ts';
-import { commandsOf, readBlocks } from './shell-blocks.ts';
+import { repositoryRoot } from '@scheduling/stack';
+import { commandsOf, readBlocks } from '@scheduling/testing/shell-blocks';
 
 /** How a command in the documents may begin; `call` and `scheduling` are functions in the documents. */
 const programs = new Set(

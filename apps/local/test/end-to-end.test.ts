@@ -9,7 +9,7 @@ import { createClient as createApiClient } from '@scheduling/client';
 import { freePort, waitUntil } from '@scheduling/embedded';
 import { CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { createClient, openCredentials, type RpcCredentials } from '@scheduling/rpc';
-import { databaseServices, type Service, services } from '@scheduling/stack';
+import { databaseServices, repositoryRoot, type Service, services } from '@scheduling/stack';
 import {
   type CollectedSpan,
   createCertificateAuthority,
@@ -23,15 +23,15 @@ import {
 } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
-import { readSettings, repositoryRoot } from '../src/config.ts';
-import { createAdminClient } from '../src/demo-crm.ts';
 import { fillCalendar, type Filled } from '../src/fill-calendar.ts';
+import { readSettings } from '../src/config.ts';
+import { createAdminClient } from '@scheduling/stack/admin-client';
 import { type DemoStep, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
 import { type Stack, startStack } from '../src/stack.ts';
-import { inherited, runAdmin } from './command.ts';
+import { inherited, runAdmin } from '@scheduling/test-stack/command';
 import { findRefusals, methodsOf } from './probe-rpcs.ts';
-import { commandsOf, readBlocks } from './shell-blocks.ts';
+import { commandsOf, readBlocks } from '@scheduling/testing/shell-blocks';
 
 const run = promisify(execFile);
 let folder: string;

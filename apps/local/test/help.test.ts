@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runAdmin, runCommand } from './command.ts';
+import { runAdmin, runCommand } from '@scheduling/test-stack/command';
 
 let folder: string;
 

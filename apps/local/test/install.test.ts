@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { repositoryRoot } from '../src/config.ts';
+import { repositoryRoot } from '@scheduling/stack';
 
 const run = promisify(execFile);
 

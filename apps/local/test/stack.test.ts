@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@scheduling/embedded';
-import { type Service, services } from '@scheduling/stack';
+import { type Service, services, type StackInfo } from '@scheduling/stack';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readStackFile, type StackInfo } from '../src/stack-file.ts';
-import { aliveUnits, type Command, startCommand } from './command.ts';
+import { readStackFile } from '../src/stack-file.ts';
+import { aliveUnits, type Command, startCommand } from '@scheduling/test-stack/command';
 
 let folder: string;
 const commands: Command[] = [];

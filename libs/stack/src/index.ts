@@ -1,10 +1,12 @@
 export { choosePorts } from './choose-ports.ts';
+export { repositoryRoot } from './repository-root.ts';
 export { newSecretKeys } from './secret-keys.ts';
 export {
   type ConsumingService,
   consumingServices,
   type DatabaseService,
   databaseServices,
+  databaseVariable,
   host,
   type Ports,
   publicUrl,
@@ -17,3 +19,4 @@ export {
   type Unit,
 } from './service-table.ts';
 export { migrateService, nodeArguments, type ServiceOptions, spawnService, startService } from './start-service.ts';
+export { readStackInfo, stackFile, type StackInfo } from './stack-info.ts';

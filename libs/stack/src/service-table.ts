@@ -98,3 +98,8 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
 export function publicUrl(ports: Surroundings['ports']): string {
   return `http://${host}:${ports.gateway.main}`;
 }
+
+/** The setting of `npm start` for a service's database. */
+export function databaseVariable(service: DatabaseService): string {
+  return `DATABASE_URL_${service.toUpperCase()}`;
+}

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { repositoryRoot } from './repository-root.ts';
 import { nodeArguments } from './start-service.ts';
-
-const repositoryRoot = resolve(import.meta.dirname, '../../..');
 
 it('services run with the arguments of their image, and the image contains code that was compiled with them', async () => {
   const dockerfile = await readFile(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8');

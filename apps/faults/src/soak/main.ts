@@ -1,4 +1,5 @@
-import { createCommand, print, readNumber, repositoryRoot, untilInterrupted } from '../command.ts';
+import { repositoryRoot } from '@scheduling/stack';
+import { createCommand, print, readNumber, untilInterrupted } from '../command.ts';
 import { describeSoak, findFaults } from './report.ts';
 import { runSoak } from './run-soak.ts';
 

@@ -5,8 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Service, services } from '@scheduling/stack';
-import { repositoryRoot } from '../../src/config.ts';
+import { repositoryRoot, type Service, services } from '@scheduling/stack';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { type Child, startInbox } from '@scheduling/embedded';
 import {
   choosePorts,
-  databaseServices,
   type DatabaseService,
+  databaseServices,
   host,
   migrateService,
   newSecretKeys,
@@ -10,6 +10,7 @@ import {
   type Service,
   type ServiceOptions,
   services,
+  type StackInfo,
   startService,
   type Surroundings,
 } from '@scheduling/stack';
@@ -18,8 +19,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAdminClient, demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
-import type { StackInfo } from '../../src/stack-file.ts';
+import { demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
+import { createAdminClient } from '@scheduling/stack/admin-client';
 import { servicesOf } from './landed-version.ts';
 import { operatorAddress } from './operator-address.ts';
 

@@ -1,0 +1,340 @@
+import { waitUntil } from '@scheduling/embedded';
+import { type Service, services } from '@scheduling/stack';
+import { eventually, sumSamples } from '@scheduling/testing';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createAdminClient } from '@scheduling/stack/admin-client';
+import { type Answer, path } from '@scheduling/test-stack/client';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  type Practice,
+  type TestCrm,
+  unique,
+} from '@scheduling/test-stack/crm';
+import { waitForFeed } from '../feed.ts';
+import { waitForMails } from '@scheduling/test-stack/inbox';
+import { mailsAt, sentMails } from '../mails.ts';
+import type { TestStack } from '@scheduling/test-stack/start-test-stack';
+import { kill, whileHanging } from './processes.ts';
+import { practiceForFaults } from './stack.ts';
+
+const timed = { timeout: 240_000 };
+/** interface 7: answered within 2 seconds, plus the network time to the client on a busy machine. */
+const answerMs = 2_000 + 500;
+const healMs = 60_000;
+/** A scrape waits up to 1.5 s for a dependency that does not answer. */
+const scrapeMs = 5_000;
+const workers = 2;
+
+let stack: TestStack;
+let crm: TestCrm;
+let practice: Practice;
+
+beforeAll(async () => void ({ stack, crm, practice } = await practiceForFaults()), 400_000);
+
+/** The responses that clients got while something was down. */
+interface Observations {
+  /** References of the participations, users and customers that were answered with 2xx. */
+  participations: string[];
+  users: string[];
+  customers: string[];
+  /** Requests without a response, because the gateway itself was down. */
+  unanswered: number;
+  /** Rounds of requests that succeeded since the last failure. */
+  streak: number;
+  /** How long the responses with 2xx and those with 503 took. */
+  servedMs: number[];
+  unavailableMs: number[];
+  /** All responses that are neither 2xx nor 503. */
+  surprises: string[];
+}
+
+/** Runs clients that set up and book continuously, and retry after a 503, while something happens. */
+async function whileClientsWork(happen: (record: Observations) => Promise<void>): Promise<Observations> {
+  const record: Observations = {
+    participations: [],
+    users: [],
+    customers: [],
+    servedMs: [],
+    unavailableMs: [],
+    unanswered: 0,
+    streak: 0,
+    surprises: [],
+  };
+  const working = new AbortController();
+  const appointment = await createAppointment(practice, { capacity: 1_000_000 });
+  const work = async (): Promise<void> => {
+    while (!working.signal.aborted) await playRound(record, appointment);
+  };
+  const running = Promise.allSettled(Array.from({ length: workers }, work));
+  try {
+    await waitUntil(() => record.streak >= workers * 3, { what: 'the clients to be at work', timeoutMs: healMs });
+    await happen(record);
+    record.streak = 0;
+    await waitUntil(() => record.streak >= workers * 5, {
+      what: 'all requests to go through again',
+      timeoutMs: healMs,
+    });
+  } finally {
+    working.abort();
+    await running;
+  }
+  for (const worker of await running) if (worker.status === 'rejected') throw worker.reason;
+  return record;
+}
+
+async function playRound(record: Observations, appointmentReference: string): Promise<void> {
+  const [user, customer, participation] = [`${unique('u')}@test`, `${unique('c')}@test`, `${unique('p')}@test`];
+  await persist(record, record.users, user, () =>
+    crm.post('/user', { reference: user, email: `${user}.example`, username: user.replace('@', '-'), lastName: 'X' }),
+  );
+  await persist(record, record.customers, customer, () =>
+    crm.post(`${practice.at}/customers`, {
+      customerReference: customer,
+      providerReference: practice.provider,
+      userName: 'X',
+    }),
+  );
+  await persist(record, record.participations, participation, () =>
+    crm.post(`${practice.at}/participations`, {
+      reference: participation,
+      appointmentReference,
+      customerReference: customer,
+      state: 'BOOKED',
+    }),
+  );
+  record.streak += 1;
+}
+
+/** Sends a request until it is answered with 2xx; repeating it is safe (interface 1). */
+async function persist(
+  record: Observations,
+  done: string[],
+  reference: string,
+  request: () => Promise<Answer>,
+): Promise<void> {
+  await waitUntil(
+    async () => {
+      const answer = await request().catch((error: unknown) => noAnswer(record, error));
+      if (answer === undefined) return false;
+      if (answer.status === 200 || answer.status === 201) {
+        record.servedMs.push(answer.durationMs);
+        return true;
+      }
+      record.streak = 0;
+      if (answer.status === 503) record.unavailableMs.push(answer.durationMs);
+      else record.surprises.push(`${answer.status} ${answer.text}`);
+      return false;
+    },
+    { what: `${reference} to be made`, timeoutMs: healMs },
+  );
+  done.push(reference);
+}
+
+/** The connection was refused or cut. Deviations that the client itself finds in a response are errors of the test. */
+function noAnswer(record: Observations, error: unknown): undefined {
+  record.streak = 0;
+  if (!(error instanceof TypeError)) record.surprises.push(String(error));
+  record.unanswered += 1;
+}
+
+async function expectNothingLost(record: Observations): Promise<void> {
+  expect(record.surprises).toEqual([]);
+  for (const durations of [record.servedMs, record.unavailableMs]) {
+    // Other work on the machine may delay any of them, but not most.
+    expect(durations.filter((ms) => ms >= answerMs).length, durations.join(' ')).toBeLessThanOrEqual(
+      durations.length / 2,
+    );
+  }
+  const { body } = await crm.get<{ participations: { reference: string }[] }[]>(`${practice.at}/appointments`);
+  const shown = body.flatMap(({ participations }) => participations.map(({ reference }) => reference));
+  expect(new Set(shown).size).toBe(shown.length);
+  expect(new Set(record.participations).difference(new Set(shown))).toEqual(new Set());
+  for (const reference of record.users) expect(await crm.get(path`/user/${reference}`)).toMatchObject({ status: 200 });
+  for (const reference of record.customers)
+    expect(await crm.get(practice.at + path`/customers/${reference}`)).toMatchObject({ status: 200 });
+}
+
+describe('a killed process', timed, () => {
+  // A call waits briefly for a service that restarts, so it is possible that no request is affected.
+  it.each(['calendar', 'identity', 'customer', 'postgres'] as const)(
+    '%s: requests get 503 at worst, it recovers, and nothing is lost',
+    async (unit) => {
+      const record = await whileClientsWork(() => kill(stack, unit));
+      expect(record.unanswered).toBe(0);
+      await expectNothingLost(record);
+    },
+  );
+
+  it('gateway: connections break, the system recovers, and nothing is lost', async () => {
+    const record = await whileClientsWork(() => kill(stack, 'gateway'));
+    expect(record.unanswered).toBeGreaterThan(0);
+    await expectNothingLost(record);
+  });
+
+  it.each(['nats', 'notification', 'webhook', 'inbox'] as const)('%s: no request is affected', async (unit) => {
+    const record = await whileClientsWork(() => kill(stack, unit));
+    expect([record.unavailableMs, record.unanswered]).toEqual([[], 0]);
+    await expectNothingLost(record);
+  });
+});
+
+describe('a hanging process', timed, () => {
+  it.each(['calendar', 'customer', 'identity', 'postgres'] as const)(
+    '%s: requests needing it get 503 within 2 s and succeed when it resumes',
+    async (unit) => {
+      const record = await whileClientsWork((soFar) =>
+        whileHanging(stack, unit, () =>
+          waitUntil(() => soFar.unavailableMs.length >= workers, { what: '503s', timeoutMs: healMs }),
+        ),
+      );
+      expect(record.unanswered).toBe(0);
+      await expectNothingLost(record);
+    },
+  );
+
+  it('notification: only the requests about mails get 503, and they succeed when it resumes', async () => {
+    const participation = await createParticipation(practice, await createAppointment(practice, { capacity: 5 }));
+    const list = () => crm.get(mailsAt(practice, participation));
+    const [mail] = await sentMails(practice, participation);
+    await whileHanging(stack, 'notification', async () => {
+      for (const answer of await Promise.all([
+        list(),
+        crm.post(`${mailsAt(practice, participation)}/${mail!.id}/resend`, undefined),
+      ])) {
+        expect(answer).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
+      }
+      expect(await crm.get(practice.at + path`/participations/${participation}`)).toMatchObject({ status: 200 });
+    });
+    // A resend that was not answered may have had its effect.
+    await eventually(async () => expect(await list()).toMatchObject({ status: 200 }));
+  });
+
+  it('nats: no request is affected', async () => {
+    const record = await whileClientsWork((soFar) =>
+      whileHanging(stack, 'nats', () => {
+        const before = soFar.participations.length;
+        return waitUntil(() => soFar.participations.length > before + 20, {
+          what: 'bookings while NATS hangs',
+          timeoutMs: healMs,
+        });
+      }),
+    );
+    expect([record.unavailableMs, record.unanswered]).toEqual([[], 0]);
+    await expectNothingLost(record);
+  });
+});
+
+describe('a scrape of the metrics', timed, () => {
+  it.each(['postgres', 'nats'] as const)('is answered by every service while %s hangs', async (unit) => {
+    const scrape = async (service: Service): Promise<string> => {
+      const response = await fetch(`${stack.info.operations[service]}/metrics`, {
+        signal: AbortSignal.timeout(scrapeMs),
+      });
+      expect(response.status).toBe(200);
+      return response.text();
+    };
+    const measured = { postgres: 'scheduling_outbox_unsent_events', nats: 'scheduling_consumer_lag_events' }[unit];
+    const isKnown = async (): Promise<boolean> => sumSamples(await scrape('calendar'), measured) !== undefined;
+    await waitUntil(isKnown, { what: `${measured} to be known`, timeoutMs: healMs });
+    await whileHanging(stack, unit, async () => {
+      const texts = await Promise.all(services.map(scrape));
+      for (const text of texts) expect(sumSamples(text, 'process_start_time_seconds')).toBeGreaterThan(0);
+      // Unknown at the moment, which is not the same as zero.
+      for (const text of texts) expect(sumSamples(text, measured)).toBeUndefined();
+    });
+    await waitUntil(isKnown, { what: `${measured} to be known again`, timeoutMs: healMs });
+  });
+});
+
+describe('a booking made while something it depends on is down', timed, () => {
+  // An event that was delivered to a process as it died is redelivered after the consumers' acknowledgement timeout of
+  // 15 s.
+  it.each(['nats', 'notification'] as const)('is mailed when %s is running again after it was killed', async (unit) => {
+    const own = await createPractice(crm);
+    const appointment = await createAppointment(own);
+    await kill(stack, unit);
+    await createParticipation(own, appointment);
+    expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
+  });
+
+  it.each(['nats', 'notification', 'inbox'] as const)('is mailed when %s resumes', async (unit) => {
+    const own = await createPractice(crm);
+    const appointment = await createAppointment(own, { capacity: 2 });
+    await whileHanging(stack, unit, async () => {
+      await createParticipation(own, appointment);
+      await createParticipation(own, appointment, { state: 'REQUESTED' });
+    });
+    expect((await waitForMails(own.customerEmail, 2, stack.info)).map(({ subject }) => subject).sort()).toEqual([
+      'Your booking: Haircut',
+      'Your request: Haircut',
+    ]);
+  });
+});
+
+describe('the event feed', timed, () => {
+  it.each(['webhook', 'calendar', 'customer'] as const)(
+    'gets 503 within 2 s while %s hangs, and is complete when it resumes',
+    async (unit) => {
+      const own = await createCrm({}, stack.info);
+      const practiceOfOwn = await createPractice(own);
+      const customer = practiceOfOwn.at + path`/customers/${practiceOfOwn.customer}`;
+      await createAppointment(practiceOfOwn);
+      const before = await waitForFeed(own, 2);
+      await whileHanging(stack, unit, async () => {
+        await eventually(async () => {
+          const { status, durationMs } = await own.get('/events');
+          expect(status).toBe(503);
+          expect(durationMs).toBeLessThan(answerMs);
+        });
+      });
+      await waitUntil(async () => (await own.put(customer, { note: 'after' })).status === 200, {
+        what: 'the change',
+        timeoutMs: healMs,
+      });
+      expect(await waitForFeed(own, 3)).toMatchObject([...before, { type: 'customer.changed' }]);
+    },
+  );
+
+  it('has what happened while webhook was dead', async () => {
+    const own = await createCrm({}, stack.info);
+    await kill(stack, 'webhook');
+    const practiceOfOwn = await createPractice(own);
+    await createParticipation(practiceOfOwn, await createAppointment(practiceOfOwn));
+    const types = (await waitUntil(() => waitForFeed(own, 3), { what: 'the feed', timeoutMs: healMs })).map(
+      ({ type }) => type,
+    );
+    expect(types.toSorted()).toEqual(['appointment.created', 'customer.created', 'participation.created']);
+  });
+});
+
+describe('a revoked key', timed, () => {
+  type During = (happen: () => Promise<void>) => Promise<void>;
+  const outages: Record<string, During> = {
+    'was killed': (happen) => kill(stack, 'nats').then(happen),
+    hangs: (happen) => whileHanging(stack, 'nats', happen),
+  };
+
+  it.each(Object.entries(outages))('stops working within 5 s although NATS %s (interface 5)', async (_, during) => {
+    const other = await createCrm({}, stack.info);
+    using admin = createAdminClient(stack.info.admin.identity);
+    const { apiKeys } = await admin.listKeys({ crmId: other.crmId });
+    const status = async (): Promise<number> => (await other.get('/user/nobody%40test')).status;
+    expect(await status()).toBe(404);
+    await during(async () => {
+      await admin.revokeKey({ prefix: apiKeys[0]!.prefix });
+      await waitUntil(async () => (await status()) === 401, { what: 'the key to be refused', timeoutMs: 5_000 });
+    });
+  });
+});
+
+describe('after all of it', () => {
+  it('a fresh setup succeeds, including the mail', async () => {
+    const other = await createCrm({}, stack.info);
+    const own = await createPractice(other);
+    await createParticipation(own, await createAppointment(own));
+    expect(await waitForMails(own.customerEmail, 1, stack.info)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,74 @@
+import { waitUntil } from '@scheduling/embedded';
+import { type DatabaseService, databaseServices } from '@scheduling/stack';
+import { sumSamples } from '@scheduling/testing';
+import { inject } from 'vitest';
+import type { TestCrm } from '@scheduling/test-stack/crm';
+import { query } from '@scheduling/test-stack/databases';
+
+/** All rows of some CRMs in the databases, and all events about them. */
+export async function snapshot(crms: TestCrm[]): Promise<Record<string, string[]>> {
+  const crmIds = crms.map(({ crmId }) => crmId);
+  const entries = await Promise.all(
+    databaseServices.map(async (service) => [service, await rowsOf(service, crmIds)] as const),
+  );
+  return Object.fromEntries(entries);
+}
+
+async function rowsOf(service: DatabaseService, crmIds: string[]): Promise<string[]> {
+  const statement = (statements[service] ??= await selectRows(service));
+  return (await query<{ row: string }>(service, statement, [crmIds])).map(({ row }) => row);
+}
+
+/** The statement for each database, made once: to list the columns takes longer than to read the rows. */
+const statements: Partial<Record<DatabaseService, string>> = {};
+
+async function selectRows(service: DatabaseService): Promise<string> {
+  const tables = await query<{ name: string }>(
+    service,
+    `SELECT c.table_name AS name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+      WHERE c.table_schema = 'public' AND c.column_name = 'crm_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  // Every request updates when a key was last used.
+  const rows = tables.map(
+    ({ name }) =>
+      `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
+  );
+  const events = `SELECT 'outbox ' || id || ' ' || type FROM outbox
+                   WHERE EXISTS (SELECT FROM unnest($1::text[]) AS crm_id WHERE position(convert_to(crm_id, 'UTF8') IN payload) > 0)`;
+  return `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`;
+}
+
+/** Waits until the events of these CRMs have been processed everywhere, and their mails have been sent. */
+export async function waitUntilQuiet(crms: TestCrm[]): Promise<void> {
+  let last: unknown;
+  await waitUntil(
+    async () => {
+      const [{ mails }] = (await query<{ mails: number }>(
+        'notification',
+        `
+        SELECT count(*)::int AS mails
+          FROM (SELECT crm_id, state FROM mail UNION ALL SELECT crm_id, state FROM unwritten_mail) AS mail
+         WHERE crm_id = ANY ($1) AND state = 'pending'`,
+        [crms.map(({ crmId }) => crmId)],
+      )) as [{ mails: number }];
+      const unsent = await Promise.all(
+        databaseServices.map((service) => query(service, 'SELECT id FROM outbox WHERE sent_at IS NULL')),
+      );
+      const lags = await Promise.all(consumingServices.map(readLag));
+      const now = JSON.stringify(await snapshot(crms));
+      const quiet =
+        mails === 0 && unsent.every((rows) => rows.length === 0) && lags.every((lag) => lag === 0) && now === last;
+      last = now;
+      return quiet;
+    },
+    { what: 'the events to be processed', timeoutMs: 60_000, intervalMs: 500 },
+  );
+}
+
+const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
+
+/** The number of events that a service has not processed yet. */
+async function readLag(service: (typeof consumingServices)[number]): Promise<number | undefined> {
+  const response = await fetch(`${inject('stack').operations[service]}/metrics`);
+  return sumSamples(await response.text(), 'scheduling_consumer_lag_events');
+}

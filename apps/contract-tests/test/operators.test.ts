@@ -1,0 +1,64 @@
+import { isUnimplemented } from '@scheduling/rpc';
+import { expect, inject, it } from 'vitest';
+import { createAdminClient } from '@scheduling/stack/admin-client';
+import { runAdmin } from '@scheduling/test-stack/command';
+import { unique } from '@scheduling/test-stack/crm';
+
+it('operators are served on a separate port only', async () => {
+  const { admin, services } = inject('stack');
+  using separate = createAdminClient(admin.identity);
+  expect((await separate.listCrms({})).crms.length).toBeGreaterThan(0);
+  using shared = createAdminClient(services.identity);
+  await expect(shared.listCrms({})).rejects.toSatisfy(isUnimplemented);
+  await expect(shared.createKey({ crmId: 'demo' })).rejects.toSatisfy(isUnimplemented);
+  const { code, output } = await runAdmin({ IDENTITY_ADDRESS: services.identity }, 'crm', 'list');
+  expect({ code, output }).toEqual({
+    code: 1,
+    output: expect.stringMatching(/^There is no such RPC at this address\. .* ADMIN_PORT/) as string,
+  });
+});
+
+it('operators give a CRM a logo, a colour that can carry white text, and an imprint of several lines', async () => {
+  const environment = { IDENTITY_ADDRESS: inject('stack').admin.identity };
+  const crmId = unique('crm');
+  const brand = (colour: string) => [
+    '--logo-url',
+    'https://cdn.example/logo.png',
+    '--colour',
+    colour,
+    '--imprint',
+    'Acme GmbH\nBerlin',
+  ];
+  const bright = await runAdmin(environment, 'crm', 'create', crmId, ...brand('#ffcc00'));
+  expect(bright).toEqual({
+    code: 1,
+    output: expect.stringMatching(/colour.*must be darker: .* contrast of 1\.51, and needs 4\.5/) as string,
+  });
+  expect(await runAdmin(environment, 'crm', 'create', crmId, ...brand('#0B7A4B'))).toMatchObject({ code: 0 });
+  const { output } = await runAdmin(environment, 'crm', 'show', crmId);
+  expect(output).toMatch(/^logo +https:\/\/cdn\.example\/logo\.png\ncolour +#0b7a4b\nimprint +Acme GmbH\n +Berlin$/m);
+  expect(await runAdmin(environment, 'crm', 'show', unique('crm'))).toEqual({
+    code: 1,
+    output: expect.stringMatching(/^There is no CRM /) as string,
+  });
+});
+
+it('operators give a CRM a retention period, and take it away', async () => {
+  const environment = { IDENTITY_ADDRESS: inject('stack').admin.identity };
+  const crmId = unique('crm');
+  const change = (command: string, days: string) =>
+    runAdmin(environment, 'crm', command, crmId, '--anonymise-after-days', days);
+  const listed = async () =>
+    (await runAdmin(environment, 'crm', 'list')).output
+      .split('\n')
+      .find((line) => line.startsWith(crmId))!
+      .trim();
+  expect(await change('create', '36501')).toEqual({
+    code: 1,
+    output: expect.stringContaining('anonymiseAfterDays') as string,
+  });
+  expect(await change('create', '30')).toMatchObject({ code: 0 });
+  expect(await listed()).toMatch(/ 30 days$/);
+  expect(await change('update', '0')).toEqual({ code: 0, output: expect.stringContaining('within an hour') as string });
+  expect(await listed()).toMatch(/ -$/);
+});
