@@ -31,7 +31,8 @@ describe('a release', () => {
     );
     expect(tags).toHaveLength(services.length + 1);
     expect(new Set(tags)).toEqual(new Set([version]));
-    expect((JSON.parse(read('apps/gateway/package.json')) as { version: string }).version).toBe(version);
+    for (const manifest of ['apps/gateway/package.json', 'libs/postgres/package.json'])
+      expect((JSON.parse(read(manifest)) as { version: string }).version).toBe(version);
     expect(/^ARG VERSION=(.*)$/m.exec(read('deploy/Dockerfile'))?.[1]).toBe(version);
   });
 

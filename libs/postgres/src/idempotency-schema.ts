@@ -1,6 +1,6 @@
 import { type Generated, type Kysely, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
-import { sqlFile } from './sql-file.ts';
+import { sqlFiles } from './sql-files.ts';
 
 /**
  * The table of `Idempotency-Key`s, in the database of every service with operations that create something for the
@@ -44,6 +44,8 @@ export const idempotencyMigrations: MigrationSet = {
         await sql`CREATE INDEX idempotency_key_resources ON idempotency_key USING gin (resource_ids)`.execute(db);
       },
     },
-    '2026-11-24-call-once': sqlFile(new URL('call-once.sql', import.meta.url)),
+    // Created call_once, which has become one of the functions.
+    '2026-11-24-call-once': { up: () => Promise.resolve() },
   },
+  functions: sqlFiles(import.meta.url, ['call-once.sql']),
 };

@@ -1,8 +1,10 @@
 import { FatalError, type Logger } from '@scheduling/runtime';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'pg';
+import { compareFunctions, openFunctionHistory, ownRelease, recordFunction } from './function-history.ts';
 import { openHistory, recordMigration } from './migration-history.ts';
+import { pendingMigrations, requireOrder } from './migration-order.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { retryBlocked } from './retry-blocked.ts';
 import { describeBreaking, readSchemaState } from './schema-state.ts';
@@ -13,6 +15,8 @@ export interface MigrateOptions {
   logger: Logger;
   /** How long a migration is tried again while other sessions hold its locks. */
   patienceMs?: number;
+  /** The version of the functions; by default that of this code. */
+  release?: string;
 }
 
 /**
@@ -24,19 +28,20 @@ const lockTimeoutMs = 1_200;
 /** A Kubernetes Job of 10 minutes (`activeDeadlineSeconds`) has time for two runs that give up and say why. */
 const defaultPatienceMs = 240_000;
 
-/** The advisory lock of Kysely's Migrator, which earlier versions use: their runs and ours wait for each other. */
+/** Any number, but the same in every version: their runs wait for each other. */
 const migrationLock = '3853314791062309107';
 const lockPollMs = 200;
 
 /**
- * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations of a newer
- * version are left alone, so that this can run again after a rollback. The histories are those of Kysely's Migrator,
- * which is not used, because it holds the locks of all migrations until the last one has run.
+ * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations and functions
+ * of a newer version are left alone, so that this can run again after a rollback.
  *
- * @throws FatalError if a newer version has run a breaking migration, or if a migration could not get its locks
+ * @throws FatalError if a newer version has run a breaking migration, if the migrations are not in order, or if one
+ *   could not get its locks
  */
 export async function migrateDatabase(options: MigrateOptions): Promise<void> {
   const { sets, logger } = options;
+  requireOrder(sets);
   const pool = new Pool({ connectionString: options.url, application_name: 'migration', max: 2, keepAlive: true });
   // Without listeners, losing a connection would end the process with less to say than the next statement's error.
   pool.on('error', () => undefined);
@@ -47,7 +52,10 @@ export async function migrateDatabase(options: MigrateOptions): Promise<void> {
       await acquireMigrationLock(db, logger);
       const { breaking } = await readSchemaState(pool, sets);
       if (breaking.length > 0) throw new FatalError(describeBreaking(breaking));
-      for (const set of sets) await migrateSet(db, set, options);
+      for (const set of sets) {
+        await runMigrations(db, set, options);
+        await runFunctions(db, set, options);
+      }
     });
   } finally {
     // The end of the session releases the lock.
@@ -70,55 +78,58 @@ async function acquireMigrationLock(db: Kysely<unknown>, logger: Logger): Promis
   }
 }
 
-async function migrateSet(
+async function runMigrations(
   db: Kysely<unknown>,
   set: MigrationSet,
   { logger, patienceMs = defaultPatienceMs }: MigrateOptions,
 ): Promise<void> {
-  const pending = pendingMigrations(set, await openHistory(db, set.name));
-  if (pending.length === 0) return;
-  const steps = set.inOneTransaction === true ? [pending] : pending.map((name) => [name]);
-  for (const names of steps) {
-    await retryBlocked(() => runStep(db, set, names), {
-      set: set.name,
-      migration: names.join(', '),
-      patienceMs,
-      logger,
-    });
-    for (const migration of names) logger.info({ set: set.name, migration }, 'migrated');
+  for (const name of pendingMigrations(set, await openHistory(db, set.name))) {
+    await retryBlocked(() => runMigration(db, set, name), { set: set.name, migration: name, patienceMs, logger });
+    logger.info({ set: set.name, migration: name }, 'migrated');
   }
 }
 
-/**
- * In the order of their names. A new one comes after those that have run, so that the order is the same in every
- * database.
- */
-function pendingMigrations({ name: set, migrations }: MigrationSet, executed: ReadonlySet<string>): string[] {
-  const pending = Object.keys(migrations)
-    .filter((name) => !executed.has(name))
-    .toSorted();
-  const last = [...executed].toSorted().at(-1) ?? '';
-  const misnamed = pending.find((name) => name < last);
-  if (misnamed !== undefined)
-    throw new FatalError(`the name of ${set}/${misnamed} must come after ${last}, which has run`);
-  return pending;
-}
-
-async function runStep(db: Kysely<unknown>, set: MigrationSet, names: readonly string[]): Promise<void> {
-  const [first] = names;
-  if (set.inOneTransaction !== true && set.migrations[first!]!.withoutTransaction === true)
-    return runWithoutTransaction(db, set, first!);
-  await db.transaction().execute(async (tx) => {
-    await sql`SET LOCAL lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
-    for (const name of names) {
-      await set.migrations[name]!.up(tx);
-      await recordMigration(tx, set, name);
-    }
+async function runMigration(db: Kysely<unknown>, set: MigrationSet, name: string): Promise<void> {
+  const { up, withoutTransaction } = set.migrations[name]!;
+  if (withoutTransaction === true) {
+    await sql`SET lock_timeout = 0`.execute(db);
+    await up(db);
+    return db.transaction().execute((tx) => recordMigration(tx, set, name));
+  }
+  await transactCarefully(db, async (tx) => {
+    await up(tx);
+    await recordMigration(tx, set, name);
   });
 }
 
-async function runWithoutTransaction(db: Kysely<unknown>, set: MigrationSet, name: string): Promise<void> {
-  await sql`SET lock_timeout = 0`.execute(db);
-  await set.migrations[name]!.up(db);
-  await db.transaction().execute((tx) => recordMigration(tx, set, name));
+async function runFunctions(
+  db: Kysely<unknown>,
+  set: MigrationSet,
+  { logger, patienceMs = defaultPatienceMs, release = ownRelease }: MigrateOptions,
+): Promise<void> {
+  const { pending, removed, newer } = compareFunctions(set, await openFunctionHistory(db), release);
+  if (newer.length > 0) logger.warn({ set: set.name, functions: newer }, 'left the functions of a newer release alone');
+  if (pending.length === 0 && removed.length === 0) return;
+  const names = pending.map(({ name }) => name);
+  const run = (): Promise<void> =>
+    transactCarefully(db, async (tx) => {
+      for (const file of pending) {
+        await sql.raw(file.text).execute(tx);
+        await recordFunction(tx, set.name, file, release);
+      }
+      for (const name of removed) await recordFunction(tx, set.name, { name, sha256: null }, release);
+    });
+  await retryBlocked(run, { set: set.name, migration: names.join(', '), patienceMs, logger });
+  logger.info({ set: set.name, functions: names, removed }, 'replaced functions');
+}
+
+/** No statement waits long for a lock. */
+async function transactCarefully(
+  db: Kysely<unknown>,
+  work: (tx: Transaction<unknown>) => Promise<void>,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`SET LOCAL lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
+    await work(tx);
+  });
 }

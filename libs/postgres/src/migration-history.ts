@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
 
 /**
- * Returns the names of the migrations of a set that have run, those of newer versions included. The table is that of
- * Kysely's Migrator, with which earlier versions read and write it. The migration lock makes it safe to create it here.
+ * Returns the names of the migrations of a set that have run, those of newer versions included. The migration lock
+ * makes it safe to create the table here.
  */
 export async function openHistory(db: Kysely<unknown>, set: string): Promise<Set<string>> {
   await sql`CREATE TABLE IF NOT EXISTS ${historyOf(set)} (name varchar(255) PRIMARY KEY, "timestamp" varchar(255) NOT NULL)`.execute(
@@ -13,7 +13,6 @@ export async function openHistory(db: Kysely<unknown>, set: string): Promise<Set
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Kysely's Migrator expects the order of the times to be that of the names, so no two are the same. */
 export async function recordMigration(
   tx: Transaction<unknown>,
   { name: set, migrations }: MigrationSet,
@@ -21,8 +20,7 @@ export async function recordMigration(
 ): Promise<void> {
   await sql`
     INSERT INTO ${historyOf(set)} (name, "timestamp")
-    SELECT ${name}, to_char(greatest(clock_timestamp(), max("timestamp"::timestamptz) + interval '1 ms') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-      FROM ${historyOf(set)}`.execute(tx);
+    VALUES (${name}, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))`.execute(tx);
   if (migrations[name]?.breaking === true) await recordBreaking(tx, set, name);
 }
 

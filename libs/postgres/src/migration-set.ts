@@ -1,16 +1,14 @@
 import type { Migration } from 'kysely/migration';
+import type { SqlFile } from './sql-files.ts';
 
 /** Migrations with a separate history table, so that those of a library and of a service are numbered independently. */
 export interface MigrationSet {
   /** Prefix of the history table, such as `messaging`. */
   name: string;
-  /** By name; run in the order of the names, never edited once landed. */
+  /** By name, such as `0016-what`; run in the order of this list, never edited once landed. */
   migrations: Record<string, SchemaMigration>;
-  /**
-   * For functions that call each other: all pending ones are replaced in one transaction. Otherwise each migration is a
-   * transaction of its own, so that its locks are not held while later ones run.
-   */
-  inOneTransaction?: boolean;
+  /** Run after the migrations of the set, and again when they change, all in one transaction. */
+  functions?: readonly SqlFile[];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { FatalError, type Logger } from '@scheduling/runtime';
 import type { ClientBase } from 'pg';
+import { requireOrder } from './migration-order.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { describeBreaking, describeMissing, readSchemaState } from './schema-state.ts';
 
@@ -13,8 +14,11 @@ export interface SchemaGate {
 /**
  * While the schema is older than the code, it waits: nothing reads or writes before the migrations have run, so no
  * request and no event meets a half-migrated schema. A breaking migration of a newer version ends the process.
+ *
+ * @throws FatalError if the migrations are not in order
  */
 export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger): SchemaGate {
+  requireOrder(sets);
   let open = false;
   let said: string | undefined;
 

@@ -18,7 +18,7 @@ const sets = [
   {
     name: 'test',
     migrations: {
-      '1-things': {
+      '0001-things': {
         up: async (db: Kysely<unknown>) => {
           await sql`CREATE TABLE thing (name text, CONSTRAINT thing_name_key UNIQUE (name))`.execute(db);
         },

@@ -25,7 +25,7 @@ const logger = testLogger('idempotency-test');
 const things = {
   name: 'test',
   migrations: {
-    '1-things': {
+    '0001-things': {
       up: async (db: Kysely<unknown>) => {
         await sql`CREATE TABLE thing (id uuid PRIMARY KEY)`.execute(db);
         await sql

@@ -1,7 +1,6 @@
 import { countDeadlocks, createTestDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import type { Logger } from '@scheduling/runtime';
-import { Kysely, PostgresDialect, sql } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
+import { type Kysely, sql } from 'kysely';
 import { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import {
@@ -19,9 +18,9 @@ interface Schema {
 const silent = testLogger('migrate-test');
 const createThing = statement('CREATE TABLE thing (name text)');
 const addColor = statement('ALTER TABLE thing ADD COLUMN color text');
-const first = { '1-thing': createThing };
-const expanded = { ...first, '2-color': addColor };
-const indexed = { ...first, '2-index': concurrentIndex('thing_by_name', 'thing (name) WHERE name IS NOT NULL') };
+const first = { '0001-thing': createThing };
+const expanded = { ...first, '0002-color': addColor };
+const indexed = { ...first, '0002-index': concurrentIndex('thing_by_name', 'thing (name) WHERE name IS NOT NULL') };
 
 describe('a migration whose table is locked by a long transaction', () => {
   it('lets the queries of that table through, and is tried again until it gets the lock', async () => {
@@ -42,9 +41,14 @@ describe('a migration whose table is locked by a long transaction', () => {
     await expect(
       service.kysely.insertInto('thing').values({ name: 'ball', color: 'red' }).execute(),
     ).resolves.toBeDefined();
-    expect(await history(holder)).toEqual(['1-thing', '2-color']);
+    expect(await history(holder)).toEqual(['0001-thing', '0002-color']);
     expect(warnings).toMatchObject(
-      warnings.map((_, index) => ({ set: 'test', migration: '2-color', attempt: index + 1, err: { code: '55P03' } })),
+      warnings.map((_, index) => ({
+        set: 'test',
+        migration: '0002-color',
+        attempt: index + 1,
+        err: { code: '55P03' },
+      })),
     );
   });
 
@@ -52,13 +56,13 @@ describe('a migration whose table is locked by a long transaction', () => {
     const url = await createTestDatabase();
     let runs = 0;
     const counted: SchemaMigration = { up: (db) => addColor.up(db).then(() => void (runs += 1)) };
-    const before = { ...first, '2-other': statement('CREATE TABLE other (name text)') };
+    const before = { ...first, '0002-other': statement('CREATE TABLE other (name text)') };
     await migrate(url, before);
     await using holder = await lockingSession(url, 'SELECT FROM other');
     const { logger, warnings } = recordingLogger();
     const migrating = migrate(
       url,
-      { ...before, '3-color': counted, '4-other-color': statement('ALTER TABLE other ADD COLUMN color text') },
+      { ...before, '0003-color': counted, '0004-other-color': statement('ALTER TABLE other ADD COLUMN color text') },
       logger,
     );
     await untilWaiting(url, 'migration', 'relation');
@@ -72,7 +76,7 @@ describe('a migration whose table is locked by a long transaction', () => {
 
   it('is tried again after a deadlock', async () => {
     const url = await createTestDatabase();
-    const before = { ...first, '2-other': statement('CREATE TABLE other (name text)') };
+    const before = { ...first, '0002-other': statement('CREATE TABLE other (name text)') };
     await migrate(url, before);
     await using holder = await lockingSession(url, 'SELECT FROM other');
     // So that the migration is the one that finds the deadlock.
@@ -86,15 +90,15 @@ describe('a migration whose table is locked by a long transaction', () => {
       },
     };
     const { logger, warnings } = recordingLogger();
-    const migrating = migrate(url, { ...before, '3-both': changeBoth }, logger);
+    const migrating = migrate(url, { ...before, '0003-both': changeBoth }, logger);
     await gate.reached;
     const reading = holder.query('SELECT FROM thing').then(() => holder.query('COMMIT'));
     await untilWaiting(url, 'test', 'relation');
     gate.open();
     await reading;
     await migrating;
-    expect(warnings).toMatchObject([{ migration: '3-both', attempt: 1, err: { code: '40P01' } }]);
-    expect(await history(holder)).toEqual(['1-thing', '2-other', '3-both']);
+    expect(warnings).toMatchObject([{ migration: '0003-both', attempt: 1, err: { code: '40P01' } }]);
+    expect(await history(holder)).toEqual(['0001-thing', '0002-other', '0003-both']);
   });
 
   it('gives up in the end, with the name of the migration, and runs the next time', async () => {
@@ -103,13 +107,13 @@ describe('a migration whose table is locked by a long transaction', () => {
     await using holder = await lockingSession(url, 'SELECT FROM thing');
     const { logger, warnings } = recordingLogger();
     await expect(migrateDatabase({ url, sets: setOf(expanded), logger, patienceMs: 2_000 })).rejects.toThrow(
-      /test\/2-color .* pg_stat_activity/,
+      /test\/0002-color .* pg_stat_activity/,
     );
     expect(warnings).not.toEqual([]);
-    expect(await history(holder)).toEqual(['1-thing']);
+    expect(await history(holder)).toEqual(['0001-thing']);
     await holder.query('COMMIT');
     await migrate(url, expanded);
-    expect(await history(holder)).toEqual(['1-thing', '2-color']);
+    expect(await history(holder)).toEqual(['0001-thing', '0002-color']);
   });
 });
 
@@ -117,37 +121,54 @@ it('keeps the migrations before one that fails', async () => {
   const url = await createTestDatabase();
   const { logger, warnings } = recordingLogger();
   await expect(
-    migrate(url, { ...first, '2-failing': statement('ALTER TABLE nowhere ADD COLUMN name text') }, logger),
+    migrate(url, { ...first, '0002-failing': statement('ALTER TABLE nowhere ADD COLUMN name text') }, logger),
   ).rejects.toThrow(/nowhere/);
   await using session = await openSession(url);
-  expect(await history(session)).toEqual(['1-thing']);
+  expect(await history(session)).toEqual(['0001-thing']);
   expect(warnings).toEqual([]);
   await migrate(url, expanded);
-  expect(await history(session)).toEqual(['1-thing', '2-color']);
+  expect(await history(session)).toEqual(['0001-thing', '0002-color']);
 });
 
-it('runs the functions of a set together or not at all', async () => {
+describe('a migration whose number is too low', () => {
+  const other = statement('SELECT 1');
+
+  it.each([
+    { of: 'the same number as another one', names: ['0001-thing', '0001-other'] },
+    { of: 'a lower number than the one before it', names: ['0002-thing', '0001-other'] },
+    { of: 'a date after a number', names: ['0001-thing', '2026-11-21-other'] },
+    { of: 'a lower date than the one before it', names: ['2026-11-21-thing', '2026-11-20-other'] },
+  ])('is refused: $of', async ({ names: [name, next] }) => {
+    const url = await createTestDatabase();
+    const migrations = { [name!]: createThing, [next!]: other };
+    await expect(migrate(url, migrations)).rejects.toThrow(`test/${next} must have a higher number than ${name}`);
+    expect(() =>
+      createDatabase({ url, applicationName: 'test', migrations: setOf(migrations), logger: silent }),
+    ).toThrow(`test/${next} must have a higher number than ${name}`);
+  });
+
+  it('is refused after one of another version that has run', async () => {
+    const url = await createTestDatabase();
+    await migrate(url, expanded);
+    await expect(migrate(url, { ...first, '0002-other': other })).rejects.toThrow(
+      'test/0002-other must have a higher number than 0002-color',
+    );
+  });
+
+  it('is refused if there is no number', async () => {
+    const url = await createTestDatabase();
+    await expect(migrate(url, { ...first, other })).rejects.toThrow('test/other must have a name such as 0016-what');
+  });
+});
+
+it('runs migrations in the order of the list, those with dates before those with numbers', async () => {
   const url = await createTestDatabase();
-  const fn = (name: string) => statement(`CREATE FUNCTION ${name}() RETURNS integer LANGUAGE sql AS 'SELECT 1'`);
-  const set = (migrations: MigrationSet['migrations']): MigrationSet[] => [
-    { name: 'test', migrations, inOneTransaction: true },
-  ];
-  await expect(
-    migrateDatabase({ url, sets: set({ '1-one': fn('one'), '2-again': fn('one') }), logger: silent }),
-  ).rejects.toThrow(/already exists/);
+  const dated = { '2026-11-21-thing': createThing, '2027-01-20-color': addColor };
+  await migrate(url, dated);
+  const shape = statement('ALTER TABLE thing ADD COLUMN shape text');
+  await migrate(url, { ...dated, '0001-shape': shape, '0010-size': statement('SELECT shape FROM thing') });
   await using session = await openSession(url);
-  expect(await history(session)).toEqual([]);
-  await migrateDatabase({ url, sets: set({ '1-one': fn('one'), '2-two': fn('two') }), logger: silent });
-  expect((await session.query('SELECT one() + two() AS sum')).rows).toEqual([{ sum: 2 }]);
-  expect(await history(session)).toEqual(['1-one', '2-two']);
-});
-
-it('refuses a name before those that have run', async () => {
-  const url = await createTestDatabase();
-  await migrate(url, expanded);
-  await expect(migrate(url, { ...expanded, '1-thing-color': addColor })).rejects.toThrow(
-    /test\/1-thing-color must come after 2-color/,
-  );
+  expect(await history(session)).toEqual([...Object.keys(dated), '0001-shape', '0010-size']);
 });
 
 describe('a run while another one is in progress', () => {
@@ -156,10 +177,10 @@ describe('a run while another one is in progress', () => {
     const gate = createGate();
     let runs = 0;
     const slow: SchemaMigration = { up: () => gate.pass().then(() => void (runs += 1)) };
-    const one = migrate(url, { ...first, '2-slow': slow });
+    const one = migrate(url, { ...first, '0002-slow': slow });
     await gate.reached;
     const { logger, messages } = recordingLogger();
-    const other = migrate(url, { ...first, '2-slow': slow }, logger);
+    const other = migrate(url, { ...first, '0002-slow': slow }, logger);
     await eventually(() => expect(messages).toContain('waiting for another run of the migrations'));
     await using session = await openSession(url);
     await eventually(async () => {
@@ -177,20 +198,20 @@ describe('a run while another one is in progress', () => {
   it('does not run if that one is newer and makes a breaking migration', async () => {
     const url = await createTestDatabase();
     const gate = createGate();
-    const newer = migrate(url, { ...first, '2-breaking': { breaking: true, up: () => gate.pass() } });
+    const newer = migrate(url, { ...first, '0002-breaking': { breaking: true, up: () => gate.pass() } });
     await gate.reached;
     const { logger, messages } = recordingLogger();
     const older = migrate(url, first, logger);
     await eventually(() => expect(messages).toContain('waiting for another run of the migrations'));
     gate.open();
     await newer;
-    await expect(older).rejects.toThrow(/test\/2-breaking of a newer version/);
+    await expect(older).rejects.toThrow(/test\/0002-breaking of a newer version/);
   });
 
   it('does not disturb the other one, which builds an index meanwhile', async () => {
     const url = await createTestDatabase();
     const gate = createGate();
-    const migrations = { ...first, '2-index': indexed['2-index'], '1-slow': { up: () => gate.pass() } };
+    const migrations = { ...first, '0002-slow': { up: () => gate.pass() }, '0003-index': indexed['0002-index'] };
     const { logger, warnings } = recordingLogger();
     const one = migrate(url, migrations, logger);
     await gate.reached;
@@ -242,53 +263,10 @@ describe('an index that is built concurrently', () => {
     const built = await readIndex(holder);
     expect(built).toMatchObject({ valid: true });
 
-    await holder.query("DELETE FROM test_migration WHERE name = '2-index'");
+    await holder.query("DELETE FROM test_migration WHERE name = '0002-index'");
     await migrate(url, indexed);
     expect(await readIndex(holder)).toEqual(built);
-    expect(await history(holder)).toEqual(['1-thing', '2-index']);
-  });
-});
-
-describe('a history of an earlier version, which used the Migrator of Kysely', () => {
-  it('is continued, and can be continued by that version after a rollback', async () => {
-    const url = await createTestDatabase();
-    await migrateWithKysely(url, first);
-    // More than one in a millisecond, and names whose order depends on how they are compared.
-    const many = Object.fromEntries(
-      ['2-1-b', '2-10-a', '2-2_a', '2-2-a', '2-B', '2-a'].map((name) => [name, statement('SELECT 1')]),
-    );
-    await migrate(url, { ...expanded, ...many });
-    await migrateWithKysely(url, {
-      ...expanded,
-      ...many,
-      '3-shape': statement('ALTER TABLE thing ADD COLUMN shape text'),
-    });
-    await migrate(url, expanded);
-    await using session = await openSession(url);
-    expect(await history(session)).toEqual([...Object.keys({ ...expanded, ...many }).toSorted(), '3-shape']);
-  });
-
-  it('is that of an empty database', async () => {
-    const url = await createTestDatabase();
-    await migrate(url, first);
-    await migrateWithKysely(url, expanded);
-    await using session = await openSession(url);
-    expect(await history(session)).toEqual(['1-thing', '2-color']);
-  });
-
-  it('is not read while that version migrates', async () => {
-    const url = await createTestDatabase();
-    const gate = createGate();
-    const migrations = { ...first, '2-slow': { up: () => gate.pass() } };
-    const earlier = migrateWithKysely(url, migrations);
-    await gate.reached;
-    const { logger, messages } = recordingLogger();
-    const later = migrate(url, { ...migrations, '3-color': addColor }, logger);
-    await eventually(() => expect(messages).toContain('waiting for another run of the migrations'));
-    gate.open();
-    await Promise.all([earlier, later]);
-    await using session = await openSession(url);
-    expect(await history(session)).toEqual(['1-thing', '2-slow', '3-color']);
+    expect(await history(holder)).toEqual(['0001-thing', '0002-index']);
   });
 });
 
@@ -305,21 +283,6 @@ function migrate(url: string, migrations: MigrationSet['migrations'], logger = s
   const migrating = migrateDatabase({ url, sets: setOf(migrations), logger });
   migrating.catch(() => undefined);
   return migrating;
-}
-
-async function migrateWithKysely(url: string, migrations: Record<string, Migration>): Promise<void> {
-  const db = new Kysely<unknown>({
-    dialect: new PostgresDialect({ pool: new Pool({ connectionString: url, max: 2 }) }),
-  });
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: () => Promise.resolve(migrations) },
-    migrationTableName: 'test_migration',
-    migrationLockTableName: 'test_migration_lock',
-  });
-  const { error } = await migrator.migrateToLatest();
-  await db.destroy();
-  if (error !== undefined) throw error;
 }
 
 function recordingLogger() {

@@ -19,9 +19,9 @@ const dropOldName: SchemaMigration = {
   up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE thing DROP COLUMN old_name'),
 };
 
-const first = version({ '1-thing': createThing });
-const expanded = version({ '1-thing': createThing, '2-color': addColor });
-const contracted = version({ '1-thing': createThing, '2-color': addColor, '3-no-old-name': dropOldName });
+const first = version({ '0001-thing': createThing });
+const expanded = version({ '0001-thing': createThing, '0002-color': addColor });
+const contracted = version({ '0001-thing': createThing, '0002-color': addColor, '0003-no-old-name': dropOldName });
 
 it('is older than the code: nothing is read or written until the migrations have run, and then everything works', async () => {
   const url = await createTestDatabase();
@@ -68,7 +68,7 @@ it('has a breaking migration that the code does not know: the code’s migration
   await migrateDatabase({ url, sets: contracted, logger });
   const before = await tableNames(url);
   await expect(migrateDatabase({ url, sets: [...first, ...other], logger })).rejects.toThrow(
-    /test\/3-no-old-name of a newer version/,
+    /test\/0003-no-old-name of a newer version/,
   );
   expect(await tableNames(url)).toEqual(before);
 });
@@ -80,7 +80,7 @@ it('does not record a breaking migration that failed', async () => {
     up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE nowhere DROP COLUMN name'),
   };
   await expect(
-    migrateDatabase({ url, sets: version({ '1-thing': createThing, '2-failing': failing }), logger }),
+    migrateDatabase({ url, sets: version({ '0001-thing': createThing, '0002-failing': failing }), logger }),
   ).rejects.toThrow(/nowhere/);
   await expect(migrateDatabase({ url, sets: first, logger })).resolves.toBeUndefined();
 });
@@ -124,7 +124,10 @@ it('is read on a connection whose caller gives up meanwhile, and which then serv
 });
 
 const other: MigrationSet[] = [
-  { name: 'other', migrations: { '1-other': { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE other (id int)') } } },
+  {
+    name: 'other',
+    migrations: { '0001-other': { up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE other (id int)') } },
+  },
 ];
 
 function version(migrations: MigrationSet['migrations']): MigrationSet[] {

@@ -5,7 +5,7 @@ import {
   idempotencyMigrations,
   type MigrationSet,
   migrateDatabase,
-  sqlFile,
+  sqlFiles,
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
@@ -46,21 +46,14 @@ const migrations = {
   ),
 };
 
-/** When a function changes, add a line with a new date, which runs its file again. */
-const functions = {
-  '2026-11-22-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
-  '2026-11-22-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
-  '2026-12-21-1-create-customer': sqlFile(new URL('../customer/create-customer.sql', import.meta.url)),
-  '2026-12-21-2-get-customer': sqlFile(new URL('../customer/get-customer.sql', import.meta.url)),
-};
+const functions = sqlFiles(import.meta.url, ['../customer/create-customer.sql', '../customer/get-customer.sql']);
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
   addressMigrations,
-  { name: 'customer', migrations },
-  { name: 'customer_functions', migrations: functions, inOneTransaction: true },
+  { name: 'customer', migrations, functions },
 ];
 
 export function migrateCustomerDatabase(url: string, logger: Logger): Promise<void> {

@@ -2,10 +2,10 @@ import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
   concurrentIndex,
+  frozenFunction,
   idempotencyMigrations,
   type MigrationSet,
   migrateDatabase,
-  sqlFile,
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as identity from './migrations/2026-11-21-identity.ts';
@@ -26,7 +26,7 @@ const migrations = {
   '2026-12-05-branding': branding,
   '2026-12-06-sandboxes': sandboxes,
   '2026-12-12-verification-mailboxes': verificationMailboxes,
-  '2026-12-21-1-username-as-read': sqlFile(new URL('../user/username-as-read.sql', import.meta.url)),
+  '2026-12-21-1-username-as-read': frozenFunction(new URL('../user/username-as-read.sql', import.meta.url)),
   // They are not unique: users of earlier versions may share a name, and a process of the previous version may store
   // another one during a rollout.
   '2026-12-21-2-users-by-address': concurrentIndex(

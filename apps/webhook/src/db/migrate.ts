@@ -1,5 +1,5 @@
 import { messagingMigrations } from '@scheduling/messaging';
-import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFile } from '@scheduling/postgres';
+import { idempotencyMigrations, type MigrationSet, migrateDatabase, sqlFiles } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as events from './migrations/2026-11-30-events.ts';
 import * as webhooks from './migrations/2026-12-01-webhooks.ts';
@@ -17,19 +17,13 @@ const migrations = {
   '2027-01-01-ordinals': ordinals,
 };
 
-/** When a function changes, add a line with a new date, which runs its file again. */
-const functions = {
-  '2026-11-30-1-sequence-events': sqlFile(new URL('../feed/sequence-events.sql', import.meta.url)),
-  '2027-01-01-1-place-events': sqlFile(new URL('../feed/place-events.sql', import.meta.url)),
-  '2027-01-01-2-sequence-events': sqlFile(new URL('../feed/sequence-events.sql', import.meta.url)),
-};
+const functions = sqlFiles(import.meta.url, ['../feed/place-events.sql', '../feed/sequence-events.sql']);
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [
   messagingMigrations,
   idempotencyMigrations,
-  { name: 'webhook', migrations },
-  { name: 'webhook_functions', migrations: functions, inOneTransaction: true },
+  { name: 'webhook', migrations, functions },
 ];
 
 export function migrateWebhookDatabase(url: string, logger: Logger): Promise<void> {

@@ -107,9 +107,9 @@ export interface GetDatabaseStateRequest {
 }
 
 export interface GetDatabaseStateResponse {
-  /** Migrations of this version that have not run, as `set/name`: the schema is older than the code. */
+  /** Migrations and functions of this version that have not run, as `set/name`: the schema is older than the code. */
   missingMigrations: string[];
-  /** Migrations of a newer version. */
+  /** Migrations and functions of a newer version. */
   newerMigrations: string[];
   /** Those of them that this version cannot work with. */
   breakingMigrations: string[];
