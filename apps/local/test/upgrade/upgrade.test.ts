@@ -6,6 +6,7 @@ import { consumingServices, databaseServices, repositoryRoot, type Service, serv
 import { query } from '@scheduling/test-stack/databases';
 import { checkOutVersion, type LandedVersion } from './landed-version.ts';
 import { type MixedStack, startMixedStack, type Versions } from './mixed-stack.ts';
+import { changeMark, createNextVersion } from './next-version.ts';
 import { playLandedDemo } from './play-landed-demo.ts';
 import { useServices } from './use-services.ts';
 
@@ -52,6 +53,43 @@ it.each(services.toReversed())('the landed %s works beside the new others', asyn
   await useServices(stack.info, `landed-${service}`, lasting);
   expect(await complaints()).toEqual([]);
 });
+
+it('a migration, a function and a changed function that are added as the documents say take effect on the landed data', async () => {
+  await using next = await createNextVersion();
+  await stack.migrate(next.root);
+  const [counts] = await query<{ customers: number; nicknames: number }>(
+    'customer',
+    "SELECT * FROM jsonb_to_record(count_nicknames('{}')) AS counts (customers integer, nicknames integer)",
+    [],
+    stack.info,
+  );
+  expect(counts?.customers).toBeGreaterThan(0);
+  expect(counts?.nicknames).toBe(0);
+  expect(await bodyOfCreateCustomer()).toContain(changeMark);
+
+  await next.changeFunction(false);
+  await stack.migrate(next.root);
+  expect(await bodyOfCreateCustomer()).not.toContain(changeMark);
+
+  await next.changeFunction(true);
+  await next.setRelease('999.0.0');
+  await stack.migrate(next.root);
+  await stack.migrate(repositoryRoot);
+  expect(await bodyOfCreateCustomer()).toContain(changeMark);
+  for (const customer of [next.root, repositoryRoot]) await stack.run(allBut('customer', repositoryRoot, customer));
+  await useServices(stack.info, 'rolled-back', lasting);
+  expect(await complaints()).toEqual([]);
+});
+
+async function bodyOfCreateCustomer(): Promise<string> {
+  const rows = await query<{ body: string }>(
+    'customer',
+    "SELECT prosrc AS body FROM pg_proc WHERE proname = 'create_customer'",
+    [],
+    stack.info,
+  );
+  return rows[0]!.body;
+}
 
 function allBut(single: Service, others: string, version: string): Versions {
   return Object.fromEntries(services.map((service) => [service, service === single ? version : others])) as Versions;
