@@ -1,8 +1,8 @@
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
+import { calendarCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { startCopyRefresher } from './customer/start-copy-refresher.ts';
 import { migrationSets } from './db/migrate.ts';
@@ -10,7 +10,6 @@ import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import { hostCalendarServices } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
-import { startRetention } from './participation/start-retention.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { createRememberedProviders } from './provider/remembered-providers.ts';
 import { createSlotMetrics } from './slot/slot-metrics.ts';
@@ -38,10 +37,12 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         slots: createSlotMetrics(metrics),
         onClockSet: () => sweeper?.wake(),
       };
-      use(startKeySweeper({ database, logger }));
       use(startCopyRefresher(dependencies, logger));
-      use(startRetention({ ...dependencies, anonymiseAfterDays, logger }));
-      return { hosted: hostCalendarServices(dependencies), subscriptions: calendarSubscriptions(dependencies) };
+      return {
+        hosted: hostCalendarServices(dependencies),
+        subscriptions: calendarSubscriptions(dependencies),
+        cleanUps: calendarCleanUps(dependencies, anonymiseAfterDays),
+      };
     },
   });
 }

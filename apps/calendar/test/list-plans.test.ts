@@ -6,7 +6,7 @@ import { selectTargets } from '../src/appointment/delete-appointments.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { selectParticipationsOfAppointments } from '../src/participation/participation.ts';
-import { selectDueAppointments } from '../src/participation/start-retention.ts';
+import { selectDueAppointments } from '../src/participation/anonymise-old-participations.ts';
 import { selectPageEnd } from '../src/timeslot/list-timeslots-part.ts';
 
 let database: Database<CalendarSchema>;

@@ -1,6 +1,5 @@
 import { CustomerCopyServiceService, CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
@@ -29,7 +28,6 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
         copies: connect(CustomerCopyServiceService, 'calendar', config.calendarAddress),
       };
       createErasureMetrics(metrics, database);
-      use(startKeySweeper({ database, logger }));
       use(startProvisionalSweeper(dependencies, logger));
       const driver = use(startErasureDriver(dependencies, logger));
       return {

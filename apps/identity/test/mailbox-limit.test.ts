@@ -1,8 +1,9 @@
 import { events } from '@scheduling/events';
+import { startCleanUps } from '@scheduling/postgres';
 import { eventually, patiently, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startMailboxCleanUp } from '../src/verification/start-mailbox-clean-up.ts';
+import { identityCleanUps } from '../src/clean-ups.ts';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createProvider, invite } from './scenario.ts';
 
@@ -125,7 +126,11 @@ describe('the limit of a mailbox', () => {
     expect(rows).toMatchObject([{ crmId: 'one', addressDigest: expect.any(Buffer) }, { crmId: 'one' }]);
     expect(JSON.stringify(rows)).not.toContain('kept');
     await letPass('1 hour');
-    await using _cleanUp = startMailboxCleanUp({ database: service.database, logger: testLogger('identity-test') });
+    await using _cleanUp = startCleanUps({
+      database: service.database,
+      logger: testLogger('identity-test'),
+      cleanUps: identityCleanUps,
+    });
     await eventually(async () =>
       expect(await kysely.selectFrom('verificationMailbox').selectAll().execute()).toHaveLength(1),
     );

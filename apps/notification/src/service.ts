@@ -1,9 +1,9 @@
 import { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
+import { notificationCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { NotificationSchema } from './db/schema.ts';
@@ -11,12 +11,8 @@ import type { NotificationDependencies } from './dependencies.ts';
 import { hostMailService, hostParticipationMailService, hostSandboxMailService } from './grpc.ts';
 import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
-import { startMailCleanUp } from './mail/start-mail-clean-up.ts';
-import { startOrganizerCleanUp } from './mail/start-organizer-clean-up.ts';
-import { startRecentMailCleanUp } from './mail/start-recent-mail-clean-up.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
 import { startMailWriting } from './mail/write-mails.ts';
-import { startSandboxMailCleanUp } from './sandbox/start-sandbox-mail-clean-up.ts';
 import { createSenders } from './senders.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
@@ -62,11 +58,6 @@ export function createNotificationService(
       };
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
-      use(startKeySweeper({ database, logger }));
-      use(startMailCleanUp({ database, logger }));
-      use(startOrganizerCleanUp({ database, logger }));
-      use(startRecentMailCleanUp({ database, logger }));
-      use(startSandboxMailCleanUp({ database, logger }));
       use(startMailWriting({ dependencies, timings, logger }));
       use(startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
@@ -74,6 +65,7 @@ export function createNotificationService(
         operators: [hostMailService(database)],
         subscriptions: notificationSubscriptions(dependencies),
         maxAttempts: overrides.maxAttempts,
+        cleanUps: notificationCleanUps,
       };
     },
   });

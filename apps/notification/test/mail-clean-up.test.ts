@@ -1,12 +1,10 @@
-import { createDatabase } from '@scheduling/postgres';
+import { createDatabase, startCleanUps } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { notificationCleanUps } from '../src/clean-ups.ts';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { NotificationSchema } from '../src/db/schema.ts';
-import { startMailCleanUp } from '../src/mail/start-mail-clean-up.ts';
-import { startOrganizerCleanUp } from '../src/mail/start-organizer-clean-up.ts';
-import { startSandboxMailCleanUp } from '../src/sandbox/start-sandbox-mail-clean-up.ts';
 
 const logger = testLogger('notification-test');
 
@@ -20,7 +18,7 @@ it('deletes the remains of mails finished a month ago as soon as the process sta
         FROM generate_series(1, ${count}::int)`.execute(database.kysely);
   await insertFinished(2_500, '31 days');
   await insertFinished(1, '29 days');
-  await using _cleanUp = startMailCleanUp({ database, logger });
+  await using _cleanUp = startCleanUps({ database, logger, cleanUps: notificationCleanUps });
   await eventually(async () => expect(await database.kysely.selectFrom('mail').select('id').execute()).toHaveLength(1));
 });
 
@@ -37,7 +35,7 @@ it('deletes what sandboxes have kept for a week, and not the mails', async () =>
       database.kysely,
     );
   }
-  await using _cleanUp = startSandboxMailCleanUp({ database, logger });
+  await using _cleanUp = startCleanUps({ database, logger, cleanUps: notificationCleanUps });
   await eventually(async () =>
     expect(await database.kysely.selectFrom('sandboxMail').select('recipient').execute()).toEqual([
       { recipient: '6 days' },
@@ -54,7 +52,7 @@ it('deletes the organizers of events that ended a month ago', async () => {
     SELECT 'crm', gen_random_uuid(), wait, now() + wait::interval FROM unnest(ARRAY['-1 minute', '1 minute']) AS wait`.execute(
     database.kysely,
   );
-  await using _cleanUp = startOrganizerCleanUp({ database, logger });
+  await using _cleanUp = startCleanUps({ database, logger, cleanUps: notificationCleanUps });
   await eventually(async () =>
     expect(await database.kysely.selectFrom('eventOrganizer').select('address').execute()).toEqual([
       { address: '1 minute' },

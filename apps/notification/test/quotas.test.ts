@@ -1,5 +1,5 @@
 import { putBackBlockedRows } from '@scheduling/delivery';
-import { createDatabase, type Database } from '@scheduling/postgres';
+import { createDatabase, type Database, startCleanUps } from '@scheduling/postgres';
 import {
   createMigratedDatabase,
   eventually,
@@ -19,7 +19,7 @@ import { createQuotaCheck, type MailQuotas } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { mailTable } from '../src/mail/mail-table.ts';
 import { createOutcomeRecorder, type Outcome } from '../src/mail/record-outcome.ts';
-import { startRecentMailCleanUp } from '../src/mail/start-recent-mail-clean-up.ts';
+import { notificationCleanUps } from '../src/clean-ups.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
 import { defaultTimings, type MailTimings } from '../src/mail/timings.ts';
 import { leaseMails } from './lease-mails.ts';
@@ -683,7 +683,7 @@ describe('the digest of a recipient', () => {
       .set({ sentAt: sql<Date>`date_trunc('hour', now()) - interval '1 second'` })
       .where('mailId', 'in', [first!.mailId, second!.mailId])
       .execute();
-    await using _cleanUp = startRecentMailCleanUp({ database, logger });
+    await using _cleanUp = startCleanUps({ database, logger, cleanUps: notificationCleanUps });
     await eventually(async () => expect(await recent()).toHaveLength(1));
   });
 });

@@ -1,9 +1,9 @@
 import { ReferenceServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { startKeySweeper } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import { createService, type RunningService } from '@scheduling/service';
+import { webhookCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { WebhookSchema } from './db/schema.ts';
@@ -11,14 +11,12 @@ import { startWebhookDelivery } from './delivery/deliver-events.ts';
 import { defaultTimings, type WebhookTimings } from './delivery/timings.ts';
 import { createPoster, type PosterOptions } from './endpoint/post.ts';
 import { registerEventMetrics } from './feed/event-metrics.ts';
-import { startEventCleanUp } from './feed/start-event-clean-up.ts';
 import { startSequencer } from './feed/start-sequencer.ts';
 import { hostDeliveryStateService, hostEventService, hostWebhookService } from './grpc.ts';
 import { createProviderNames } from './references/provider-names.ts';
 import { createSealer } from './secret/seal.ts';
 import { startResealing } from './secret/start-resealing.ts';
 import { webhookSubscriptions } from './subscriptions.ts';
-import { startAttemptCleanUp } from './webhook/start-attempt-clean-up.ts';
 import { createTestSender } from './webhook/test-webhook.ts';
 import { registerWebhookMetrics } from './webhook/webhook-metrics.ts';
 
@@ -55,16 +53,14 @@ export function createWebhookService(
       const onResult = registerWebhookMetrics(metrics, database);
       const onMissing = registerEventMetrics(metrics, database);
       use(startSequencer({ database, broker, logger, onMissing }));
-      use(startEventCleanUp({ database, logger }));
-      use(startKeySweeper({ database, logger }));
       use(startResealing({ database, sealer: dependencies.sealer, logger }));
-      use(startAttemptCleanUp({ database, logger }));
       use(startWebhookDelivery({ dependencies, connections, timings, onResult, logger }));
       const tests = use(createTestSender(dependencies, logger));
       return {
         hosted: [hostEventService(dependencies), hostWebhookService(dependencies, tests)],
         operators: [hostDeliveryStateService(database)],
         subscriptions: webhookSubscriptions(),
+        cleanUps: webhookCleanUps,
       };
     },
   });

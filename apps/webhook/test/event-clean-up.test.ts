@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { createDatabase, type Database } from '@scheduling/postgres';
+import { createDatabase, type Database, startCleanUps } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
 import { readPage } from '../src/feed/read-page.ts';
-import { startEventCleanUp } from '../src/feed/start-event-clean-up.ts';
+import { webhookCleanUps } from '../src/clean-ups.ts';
 
 const logger = testLogger('webhook');
 let database: Database<WebhookSchema>;
@@ -72,7 +72,7 @@ async function sequencesOf(crmId: string): Promise<number[]> {
 it('events are deleted after 30 days, except for the newest of each CRM', async () => {
   await createFeed('busy', [32, 31, 29, 0]);
   await createFeed('quiet', [90, 60]);
-  await using _cleanUp = startEventCleanUp({ database, logger });
+  await using _cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
   await eventually(async () => expect([await sequencesOf('busy'), await sequencesOf('quiet')]).toEqual([[3, 4], [2]]));
 });
 
@@ -81,7 +81,7 @@ describe('a reader that paused for longer than events are kept', () => {
     const [, read] = await createFeed('paused', [90, 60]);
     expect(await readAfter('paused', read!)).toEqual([]);
     const [unread] = await addToFeed('paused', [20, 10]);
-    await using _cleanUp = startEventCleanUp({ database, logger });
+    await using _cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
     await eventually(async () => expect(await sequencesOf('paused')).toEqual([3, 4]));
     expect(await readAfter('paused', read!)).toEqual([3, 4]);
     expect(await readAfter('paused', unread!)).toEqual([4]);
@@ -89,7 +89,7 @@ describe('a reader that paused for longer than events are kept', () => {
 
   it('learns that it has missed something if it has, whenever the clean-up deleted what', async () => {
     const [first, second, third] = await createFeed('late', [90, 80, 70, 31, 29]);
-    const cleanUp = startEventCleanUp({ database, logger });
+    const cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
     await eventually(async () => expect(await sequencesOf('late')).toEqual([5]));
     await cleanUp[Symbol.asyncDispose]();
     expect(await Promise.all([first, second, third].map((after) => readAfter('late', after!)))).toEqual([
@@ -102,14 +102,14 @@ describe('a reader that paused for longer than events are kept', () => {
 
   it('learns that, too, if the event after which it reads is still there', async () => {
     const [first] = await createFeed('gap', [29, 31, 0]);
-    await using _cleanUp = startEventCleanUp({ database, logger });
+    await using _cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
     await eventually(async () => expect(await sequencesOf('gap')).toEqual([1, 3]));
     expect(await readAfter('gap', first!)).toBe('events.expired');
   });
 
   it('learns that, too, if a process of the previous version has deleted the events', async () => {
     const [, second] = await createFeed('former', [90, 80, 70, 60, 0]);
-    const cleanUp = startEventCleanUp({ database, logger });
+    const cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
     await eventually(async () => expect(await sequencesOf('former')).toEqual([5]));
     await cleanUp[Symbol.asyncDispose]();
     await sql`UPDATE removed_event SET id = ${second!}, sequence = 2 WHERE crm_id = 'former'`.execute(database.kysely);
@@ -119,7 +119,7 @@ describe('a reader that paused for longer than events are kept', () => {
   it('is told so only of events of its own CRM', async () => {
     const [old] = await createFeed('other', [90, 80, 0]);
     await createFeed('own', [90, 0]);
-    await using _cleanUp = startEventCleanUp({ database, logger });
+    await using _cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
     await eventually(async () => expect([await sequencesOf('other'), await sequencesOf('own')]).toEqual([[3], [2]]));
     const [, gone] = await database.kysely
       .selectFrom('removedEvent')
@@ -143,7 +143,7 @@ it('the version of a subject is forgotten 30 days after it was gone', async () =
       { crmId: 'crm', subjectId: longGone, version: 3, goneAt: daysAgo(31) },
     ])
     .execute();
-  await using _cleanUp = startEventCleanUp({ database, logger });
+  await using _cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
   await eventually(async () => {
     const rows = await database.kysely.selectFrom('latestVersion').select('subjectId').execute();
     expect(rows.map(({ subjectId }) => subjectId).toSorted()).toEqual([existing, gone].toSorted());

@@ -1,4 +1,5 @@
 export { listAuditEntries, recordAction } from './audit.ts';
+export { messagingCleanUps } from './clean-ups.ts';
 export { startConsumers } from './consumer.ts';
 export {
   type DeadLetterKey,
@@ -13,5 +14,4 @@ export { appendEvent, appendEventsWithIds, originJson, outboxJson } from './outb
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
-export { startCleanUp } from './start-clean-up.ts';
 export { type Effect, type EffectCall, type Subscription, subscription } from './subscription.ts';

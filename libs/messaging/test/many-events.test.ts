@@ -1,7 +1,7 @@
 import { AckPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import type { CustomerChanged } from '@scheduling/contracts/events/v1';
 import { connectBroker, events } from '@scheduling/events';
-import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
+import { createDatabase, type Database, migrateDatabase, startCleanUps } from '@scheduling/postgres';
 import {
   createTestDatabase,
   eventually,
@@ -14,9 +14,9 @@ import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   appendEvent,
+  messagingCleanUps,
   type MessagingSchema,
   messagingMigrations,
-  startCleanUp,
   startConsumers,
   startRelay,
   subscription,
@@ -126,7 +126,7 @@ describe('more events than one statement can process', () => {
     await insertSentEvents(database.kysely, 1, '6 days');
     await insertProcessedEvents(database.kysely, 1, '13 days');
     await insertFailures(database.kysely, '8 days', '6 days');
-    stack.use(startCleanUp({ database, logger }));
+    stack.use(startCleanUps({ database, logger, cleanUps: messagingCleanUps }));
     await eventually(async () => {
       expect(await database.kysely.selectFrom('outbox').select('id').execute()).toHaveLength(1);
       expect(await database.kysely.selectFrom('inbox').select('eventId').execute()).toHaveLength(1);

@@ -1,3 +1,4 @@
+import { ago, type CleanUp } from './clean-up.ts';
 import { type Generated, type Kysely, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
 import { sqlFiles } from './sql-files.ts';
@@ -23,6 +24,14 @@ export interface IdempotencyKeyTable {
 
 /** How long a key is kept (interface 1), by the database's clock. */
 export const keyLifetime = '72 hours';
+
+/** An expired key has no effect, whether or not its row still exists. */
+export const idempotencyCleanUp: CleanUp<IdempotencySchema> = {
+  table: 'idempotencyKey',
+  column: 'createdAt',
+  before: ago(keyLifetime),
+  everyMs: 10 * 60 * 1_000,
+};
 
 /** Run before the service's own migrations. */
 export const idempotencyMigrations: MigrationSet = {

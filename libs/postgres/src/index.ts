@@ -1,13 +1,13 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { addressMigrations, isAddress } from './address-key.ts';
 export { callFunction, callFunctionForEach } from './call-function.ts';
+export { ago, type CleanUp, startCleanUps } from './clean-up.ts';
 export { concurrentIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { folded } from './folded.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';
 export { callOnce, forgetKeys, runOnce, transactOnce } from './idempotency.ts';
-export { idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';
-export { startKeySweeper } from './idempotency-sweeper.ts';
+export { idempotencyCleanUp, idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';
 export type { FunctionCall } from './function-caller.ts';
 export { inspectDatabase } from './inspect-database.ts';
 export { createLeadership, type Leadership } from './leadership.ts';

@@ -9,11 +9,12 @@ import {
   createDatabase,
   type Database,
   forgetKeys,
+  idempotencyCleanUp,
   idempotencyMigrations,
   type IdempotencySchema,
   migrateDatabase,
   runOnce,
-  startKeySweeper,
+  startCleanUps,
   transactOnce,
 } from '../src/index.ts';
 
@@ -291,15 +292,16 @@ describe('work without a key', () => {
   });
 });
 
-describe('the sweeper', () => {
+describe('the clean-up', () => {
   it('deletes only rows older than 72 hours, in batches and concurrently with others', async () => {
     await database.kysely.deleteFrom('idempotencyKey').execute();
     await sql`
       INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created, created_at)
       SELECT 'crm', sha256(n::text::bytea), 'x', '{}', true, now() - make_interval(hours => CASE WHEN n <= 2500 THEN 72 ELSE 71 END)
         FROM generate_series(1, 2600) AS n`.execute(database.kysely);
-    await using _first = startKeySweeper({ database, logger });
-    await using _second = startKeySweeper({ database, logger });
+    const options = { database, logger, cleanUps: [idempotencyCleanUp] };
+    await using _first = startCleanUps(options);
+    await using _second = startCleanUps(options);
     await eventually(async () => expect(await keys()).toHaveLength(100));
   });
 });

@@ -1,16 +1,20 @@
 import { type Broker, connectBroker } from '@scheduling/events';
 import {
+  messagingCleanUps,
   type MessagingSchema,
-  startCleanUp,
   startConsumers,
   startRelay,
   type Subscription,
 } from '@scheduling/messaging';
 import {
+  type CleanUp,
   createDatabase,
   type Database,
+  idempotencyCleanUp,
+  type IdempotencySchema,
   maxConnections,
   type MigrationSet,
+  startCleanUps,
   startGrowthAnalysis,
   translatePostgresError,
 } from '@scheduling/postgres';
@@ -36,6 +40,11 @@ import { hostDatabaseService } from './host-database-service.ts';
 import { hostDeadLetterService } from './host-dead-letter-service.ts';
 import { startRpcServers } from './start-rpc-servers.ts';
 import type { ServiceSettings } from './settings.ts';
+
+/** The tables that every service has. */
+type CommonSchema = IdempotencySchema & MessagingSchema;
+
+const commonCleanUps: CleanUp<CommonSchema>[] = [idempotencyCleanUp, ...messagingCleanUps];
 
 export interface RunningService extends AsyncDisposable {
   grpcPort: number;
@@ -67,6 +76,8 @@ export interface Composition<Schema> {
   subscriptions?: Subscription<Schema>[];
   /** Passed to {@link startConsumers}. */
   maxAttempts?: number;
+  /** What it removes by itself, besides old idempotency keys and what is left of events. */
+  cleanUps?: readonly CleanUp<Schema>[];
 }
 
 export interface ServiceOptions<Schema> {
@@ -90,7 +101,7 @@ const callLimits = { capacity: maxConnections * callWeight, maxWaiting: 1_000, m
  * the connections are closed last. Readiness does not depend on NATS: without it events wait in the outbox, and the
  * service keeps working.
  */
-export async function createService<Schema extends MessagingSchema>(
+export async function createService<Schema extends CommonSchema>(
   options: ServiceOptions<Schema>,
 ): Promise<RunningService> {
   const { name, settings, migrations, logger } = options;
@@ -125,6 +136,7 @@ export async function createService<Schema extends MessagingSchema>(
     operators = [],
     subscriptions,
     maxAttempts,
+    cleanUps = [],
   } = options.compose({
     database,
     broker,
@@ -133,7 +145,7 @@ export async function createService<Schema extends MessagingSchema>(
     connect: (definition, service, address) =>
       clients.use(createClient(definition, service, address, { credentials, metrics })),
   });
-  use(startCleanUp({ database, logger }));
+  use(startCleanUps({ database, logger, cleanUps: [...(commonCleanUps as CleanUp<Schema>[]), ...cleanUps] }));
   use(startGrowthAnalysis({ database, logger }));
   const operatorServices = [
     ...operators,

@@ -1,12 +1,12 @@
 import { type MessagingSchema, messagingMigrations } from '@scheduling/messaging';
-import { migrateDatabase } from '@scheduling/postgres';
+import { idempotencyMigrations, type IdempotencySchema, migrateDatabase } from '@scheduling/postgres';
 import { readEnvironment } from '@scheduling/runtime';
 import { createTestDatabase, startTestNats, testLogger } from '@scheduling/testing';
 import { expect, it } from 'vitest';
 import { createService, readServiceSettings } from '../src/index.ts';
 
 const logger = testLogger('service-test');
-const migrations = [messagingMigrations];
+const migrations = [idempotencyMigrations, messagingMigrations];
 
 it('ends all background work at the same time, because each part may take as long as a stop', async () => {
   await using nats = await startTestNats();
@@ -27,7 +27,7 @@ it('ends all background work at the same time, because each part may take as lon
       return allEnd.promise;
     },
   });
-  const service = await createService<MessagingSchema>({
+  const service = await createService<IdempotencySchema & MessagingSchema>({
     name: 'customer',
     settings,
     migrations,

@@ -3,7 +3,7 @@ import type { Database } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
-import { keptDays } from './start-event-clean-up.ts';
+import { keptDays } from './delete-old-events.ts';
 
 /** The place of an event in the feed of its CRM. */
 export interface Position {

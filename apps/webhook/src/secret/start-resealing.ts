@@ -11,8 +11,7 @@ const batchSize = 100;
 
 /**
  * Seals secrets again that were sealed with another key than the first one, at the start and then every hour, so that
- * the others can be removed; and deletes previous secrets that no longer sign. One that cannot be opened is logged and
- * left as it is.
+ * the others can be removed. One that cannot be opened is logged and left as it is.
  */
 export function startResealing({
   database,
@@ -30,7 +29,6 @@ export function startResealing({
     everyMs,
     batch: batchSize,
     run: async (limit) => {
-      if (position === beginning) await deleteExpired(database);
       const rows = await reseal(database, { sealer, logger }, position, limit);
       position = rows.length < limit ? beginning : rows.at(-1)!;
       return rows.length;
@@ -41,14 +39,6 @@ export function startResealing({
 type WebhookId = Pick<WebhookRow, 'crmId' | 'id'>;
 
 const beginning: WebhookId = { crmId: '', id: '00000000-0000-0000-0000-000000000000' };
-
-async function deleteExpired({ kysely }: Database<WebhookSchema>): Promise<void> {
-  await kysely
-    .updateTable('webhook')
-    .set({ previousSecret: null, previousSecretUntil: null })
-    .where('previousSecretUntil', '<', sql<Date>`now()`)
-    .execute();
-}
 
 /** The webhooks behind a position that had to be sealed again. */
 async function reseal(

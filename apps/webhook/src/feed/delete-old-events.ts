@@ -1,35 +1,15 @@
 import type { Database } from '@scheduling/postgres';
-import { type Logger, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
 
-const everyMs = 60 * 60 * 1_000;
-const batchSize = 1_000;
 /** How long events are kept (interface 6.1). */
 export const keptDays = 30;
 
 /**
  * Deletes events that were recorded a month ago, except for the newest of each CRM, and remembers the last of those,
- * because clients may continue after both; and deletes what is remembered of subjects that have been gone for a month.
- * At the start and then every hour. Safe with many replicas.
+ * because clients may continue after both. Returns how many, at most the limit.
  */
-export function startEventCleanUp({
-  database,
-  logger,
-}: {
-  database: Database<WebhookSchema>;
-  logger: Logger;
-}): AsyncDisposable {
-  return startLoop({
-    name: 'the removal of old events',
-    logger,
-    everyMs,
-    batch: batchSize,
-    run: async (limit) => Math.max(await deleteOldEvents(database, limit), await forgetGoneSubjects(database, limit)),
-  });
-}
-
-async function deleteOldEvents({ kysely }: Database<WebhookSchema>, limit: number): Promise<number> {
+export async function deleteOldEvents({ kysely }: Database<WebhookSchema>, limit: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     WITH removed AS (
       DELETE FROM event WHERE (crm_id, sequence) IN (
@@ -48,14 +28,4 @@ async function deleteOldEvents({ kysely }: Database<WebhookSchema>, limit: numbe
     )
     SELECT count(*) AS count FROM removed`.execute(kysely);
   return rows[0]!.count;
-}
-
-async function forgetGoneSubjects({ kysely }: Database<WebhookSchema>, limit: number): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    DELETE FROM latest_version WHERE (crm_id, subject_id) IN (
-      SELECT crm_id, subject_id FROM latest_version
-       WHERE gone_at < now() - make_interval(days => ${keptDays})
-       LIMIT ${limit}
-         FOR UPDATE SKIP LOCKED)`.execute(kysely);
-  return Number(numAffectedRows);
 }

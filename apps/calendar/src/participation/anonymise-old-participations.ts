@@ -1,31 +1,26 @@
 import type { RetentionPeriod } from '@scheduling/contracts/identity/v1';
 import { type Database, forgetKeys } from '@scheduling/postgres';
-import { type Logger, startLoop } from '@scheduling/runtime';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { anonymiseParticipations } from './anonymise-participations.ts';
 
-const everyMs = 60 * 60 * 1_000;
-const batchSize = 500;
-
-export interface RetentionOptions extends Pick<CalendarDependencies, 'database' | 'identity'> {
-  anonymiseAfterDays: number;
-  logger: Logger;
-}
-
 /**
  * Anonymises the participations of appointments that ended the given number of days ago, or as many as their CRM says
- * if those are fewer, every hour. 0: only those of CRMs that have a period of their own. Safe with many replicas.
- * Identity is asked each time: a longer period, or none, applies at once.
+ * if those are fewer. 0: only those of CRMs that have a period of their own. Identity is asked each time: a longer
+ * period, or none, applies at once. Returns how many participations or appointments, at most the limit.
  */
-export function startRetention({ database, identity, anonymiseAfterDays, logger }: RetentionOptions): AsyncDisposable {
-  const run = async (limit: number): Promise<number> => {
-    const { periods } = await identity.listRetentionPeriods({});
-    if (anonymiseAfterDays === 0 && periods.length === 0) return 0;
-    return anonymiseBatch(database, { periods, anonymiseAfterDays }, limit);
-  };
-  return startLoop({ name: 'the anonymisation of old participations', logger, everyMs, batch: batchSize, run });
+export async function anonymiseOldParticipations(
+  {
+    database,
+    identity,
+    anonymiseAfterDays,
+  }: Pick<CalendarDependencies, 'database' | 'identity'> & { anonymiseAfterDays: number },
+  limit: number,
+): Promise<number> {
+  const { periods } = await identity.listRetentionPeriods({});
+  if (anonymiseAfterDays === 0 && periods.length === 0) return 0;
+  return anonymiseBatch(database, { periods, anonymiseAfterDays }, limit);
 }
 
 /** How long participations keep the person. */
