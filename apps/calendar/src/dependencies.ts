@@ -2,9 +2,10 @@ import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
-import type { CalendarSchema } from './db/schema.ts';
+import type { ProviderCache } from '@scheduling/service';
+import type { Selectable } from 'kysely';
+import type { CalendarSchema, ProviderTable } from './db/schema.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
-import type { RememberedProviders } from './provider/remembered-providers.ts';
 import type { SlotMetrics } from './slot/slot-metrics.ts';
 
 /** The dependencies of the use cases. */
@@ -12,7 +13,8 @@ export interface CalendarDependencies {
   database: Database<CalendarSchema>;
   /** Owns the providers. */
   identity: ClientOf<typeof IdentityServiceService>;
-  providers: RememberedProviders;
+  /** As calendar's rows were when they were last read: see `withRememberedProvider`. */
+  providers: ProviderCache<Selectable<ProviderTable>>;
   /** Owns the customers. */
   customers: ClientOf<typeof CustomerServiceService>;
   /** How long after its end an appointment becomes archived. */

@@ -1,7 +1,7 @@
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
-import { createService, type RunningService } from '@scheduling/service';
+import { createProviderCache, createService, type RunningService } from '@scheduling/service';
 import { calendarCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { startCopyRefresher } from './customer/start-copy-refresher.ts';
@@ -11,7 +11,7 @@ import type { CalendarDependencies } from './dependencies.ts';
 import { hostCalendarServices } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
-import { createRememberedProviders } from './provider/remembered-providers.ts';
+import { requireProvider } from './provider/provider-copy.ts';
 import { createSlotMetrics } from './slot/slot-metrics.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
 
@@ -24,13 +24,14 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
     logger,
     compose: ({ database, metrics, connect, use }) => {
       const { archiveAfterDays, anonymiseAfterDays } = config;
+      const identity = connect(IdentityServiceService, 'identity', config.identityAddress);
       const bookings = createBookingMetrics(metrics);
       const sweeper =
         config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
       const dependencies: CalendarDependencies = {
         database,
-        identity: connect(IdentityServiceService, 'identity', config.identityAddress),
-        providers: createRememberedProviders(),
+        identity,
+        providers: createProviderCache((key) => requireProvider({ database, identity }, key)),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         archiveAfterDays,
         bookings,

@@ -1,9 +1,8 @@
 import { CustomerCopyServiceService, CustomerRemovalServiceService } from '@scheduling/contracts/calendar/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
-import { createService, type RunningService } from '@scheduling/service';
+import { createProviderNames, createService, type RunningService } from '@scheduling/service';
 import type { Config } from './config.ts';
-import { createProviderIds } from './customer/provider-ids.ts';
 import { startProvisionalSweeper } from './customer/start-provisional-sweeper.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CustomerSchema } from './db/schema.ts';
@@ -20,10 +19,11 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
     migrations: migrationSets,
     logger,
     compose: ({ database, broker, metrics, connect, use }) => {
+      const identity = connect(IdentityServiceService, 'identity', config.identityAddress);
       const dependencies = {
         database,
-        identity: connect(IdentityServiceService, 'identity', config.identityAddress),
-        providerIds: createProviderIds(),
+        identity,
+        providers: createProviderNames(identity),
         removals: connect(CustomerRemovalServiceService, 'calendar', config.calendarAddress),
         copies: connect(CustomerCopyServiceService, 'calendar', config.calendarAddress),
       };

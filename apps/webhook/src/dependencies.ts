@@ -1,18 +1,15 @@
 import type { ReferenceServiceService } from '@scheduling/contracts/calendar/v1';
 import type { CustomerServiceService } from '@scheduling/contracts/customer/v1';
-import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
+import type { ProviderNames } from '@scheduling/service';
 import type { WebhookSchema } from './db/schema.ts';
 import type { Poster } from './endpoint/post.ts';
-import type { ProviderNames } from './references/provider-names.ts';
 import type { Sealer } from './secret/seal.ts';
 
 export interface WebhookDependencies {
   database: Database<WebhookSchema>;
-  identity: ClientOf<typeof IdentityServiceService>;
-  /** What has been asked of identity before. */
-  providerNames: ProviderNames;
+  providers: ProviderNames;
   calendar: ClientOf<typeof ReferenceServiceService>;
   customers: ClientOf<typeof CustomerServiceService>;
   poster: Poster;

@@ -2,7 +2,7 @@ import { ReferenceServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
-import { createService, type RunningService } from '@scheduling/service';
+import { createProviderNames, createService, type RunningService } from '@scheduling/service';
 import { webhookCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
@@ -13,7 +13,6 @@ import { createPoster, type PosterOptions } from './endpoint/post.ts';
 import { registerEventMetrics } from './feed/event-metrics.ts';
 import { startSequencer } from './feed/start-sequencer.ts';
 import { hostDeliveryStateService, hostEventService, hostWebhookService } from './grpc.ts';
-import { createProviderNames } from './references/provider-names.ts';
 import { createSealer } from './secret/seal.ts';
 import { startResealing } from './secret/start-resealing.ts';
 import { webhookSubscriptions } from './subscriptions.ts';
@@ -40,8 +39,7 @@ export function createWebhookService(
     compose: ({ database, broker, metrics, connect, use }) => {
       const dependencies = {
         database,
-        identity: connect(IdentityServiceService, 'identity', config.identityAddress),
-        providerNames: createProviderNames(),
+        providers: createProviderNames(connect(IdentityServiceService, 'identity', config.identityAddress)),
         calendar: connect(ReferenceServiceService, 'calendar', config.calendarAddress),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         poster: createPoster({ allowPrivate: config.allowPrivate, ...overrides.endpoints }),

@@ -1,12 +1,12 @@
 import type { CreateCustomerRequest, Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import type { ProviderKey } from '@scheduling/service';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import type { ProviderReference } from '../provider/provider-copy.ts';
 import type { CustomerId } from './lock-customer.ts';
 
-export interface CustomerReference extends ProviderReference {
+export interface CustomerReference extends ProviderKey {
   customerReference: string;
 }
 
@@ -54,7 +54,7 @@ export async function fetchCustomer(
  */
 export function fetchIfKnown(
   dependencies: CalendarDependencies,
-  { crmId, providerReference }: ProviderReference,
+  { crmId, providerReference }: ProviderKey,
   customerReference: string,
 ): Promise<string | undefined> {
   return undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference }));
@@ -66,7 +66,7 @@ export function fetchIfKnown(
  */
 export type NamedCustomer =
   | { customerReference: string }
-  | Omit<CreateCustomerRequest, keyof ProviderReference | 'forBooking'>;
+  | Omit<CreateCustomerRequest, keyof ProviderKey | 'forBooking'>;
 
 /**
  * Stores a copy of a customer whom calendar does not know, or returns a provisional one, who exists if a booking is
@@ -75,7 +75,7 @@ export type NamedCustomer =
  */
 export async function provideCustomer(
   dependencies: CalendarDependencies,
-  { crmId, providerReference }: ProviderReference,
+  { crmId, providerReference }: ProviderKey,
   named: NamedCustomer,
 ): Promise<Customer | undefined> {
   if (!('userName' in named)) {

@@ -1,8 +1,8 @@
 import type { Customer } from '@scheduling/contracts/customer/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { within } from '@scheduling/runtime';
+import type { ProviderKey } from '@scheduling/service';
 import type { CalendarDependencies } from '../dependencies.ts';
-import type { ProviderReference } from '../provider/provider-copy.ts';
 import { type NamedCustomer, provideCustomer, settleCustomer } from './customer-copy.ts';
 import { excludeCustomer } from './exclude-customer.ts';
 
@@ -18,9 +18,9 @@ export class Preparation implements AsyncDisposable {
   /** The provisional customer, once one was necessary. */
   customer: Customer | undefined;
   readonly #dependencies: CalendarDependencies;
-  readonly #provider: ProviderReference;
+  readonly #provider: ProviderKey;
 
-  constructor(dependencies: CalendarDependencies, provider: ProviderReference) {
+  constructor(dependencies: CalendarDependencies, provider: ProviderKey) {
     this.#dependencies = dependencies;
     this.#provider = provider;
   }

@@ -1,22 +1,17 @@
 import type { Provider } from '@scheduling/contracts/identity/v1';
+import type { ProviderKey } from '@scheduling/service';
 import type { Kysely, Selectable } from 'kysely';
 import type { CalendarSchema, ProviderTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 export type ProviderRow = Selectable<ProviderTable>;
 
-export interface ProviderReference {
-  crmId: string;
-  providerReference: string;
-}
+type ProviderSources = Pick<CalendarDependencies, 'database' | 'identity'>;
 
 /**
  * The provider with this reference; one that calendar does not know yet is fetched. Rejects with `provider.not_found`.
  */
-export async function requireProvider(
-  dependencies: CalendarDependencies,
-  key: ProviderReference,
-): Promise<ProviderRow> {
+export async function requireProvider(dependencies: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
   const known = await dependencies.database.kysely
     .selectFrom('provider')
     .selectAll()
@@ -30,10 +25,7 @@ export async function requireProvider(
  * Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at
  * any moment.
  */
-export async function fetchProvider(
-  { database, identity }: CalendarDependencies,
-  key: ProviderReference,
-): Promise<ProviderRow> {
+export async function fetchProvider({ database, identity }: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
   const { provider } = await identity.getProvider({
     crmId: key.crmId,
     key: { $case: 'reference', value: key.providerReference },

@@ -1,21 +1,13 @@
 import { DomainError } from '@scheduling/errors';
-import { LRUCache } from 'lru-cache';
+import type { ProviderKey } from '@scheduling/service';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { type ProviderReference, type ProviderRow, requireProvider } from './provider-copy.ts';
-
-/** The providers that this process has read, by CRM and reference. They may have changed since. */
-export type RememberedProviders = LRUCache<string, ProviderRow>;
+import type { ProviderRow } from './provider-copy.ts';
 
 /** What work answers when the provider's row has another version. */
 export type ProviderChanged = 'provider_changed';
 
-const maxProviders = 10_000;
 /** A provider changes rarely. */
 const maxAttempts = 3;
-
-export function createRememberedProviders(): RememberedProviders {
-  return new LRUCache({ max: maxProviders });
-}
 
 /**
  * Does the work with the provider as this process remembers it, which saves a round trip. The work compares the version
@@ -23,20 +15,16 @@ export function createRememberedProviders(): RememberedProviders {
  * invalid, the work is done again with the row as it is now. Rejects with `provider.not_found`.
  */
 export async function withRememberedProvider<Result>(
-  dependencies: CalendarDependencies,
-  key: ProviderReference,
+  { providers }: Pick<CalendarDependencies, 'providers'>,
+  key: ProviderKey,
   work: (provider: ProviderRow) => Promise<Result | ProviderChanged>,
 ): Promise<Result | ProviderChanged> {
-  const { providers } = dependencies;
-  const name = `${key.crmId} ${key.providerReference}`;
-  const remembered = providers.get(name);
+  const remembered = providers.get(key);
   if (remembered !== undefined) {
     const result = await work(remembered).catch(changedIfInvalid);
     if (result !== 'provider_changed') return result;
   }
-  const provider = await requireProvider(dependencies, key);
-  providers.set(name, provider);
-  return work(provider);
+  return work(await providers.refresh(key));
 }
 
 /**
@@ -45,7 +33,7 @@ export async function withRememberedProvider<Result>(
  */
 export async function readWithRememberedProvider<Result>(
   dependencies: CalendarDependencies,
-  key: ProviderReference,
+  key: ProviderKey,
   read: (provider: ProviderRow) => Promise<Result | ProviderChanged>,
 ): Promise<Result> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {

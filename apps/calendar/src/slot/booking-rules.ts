@@ -1,7 +1,8 @@
+import type { ProviderKey } from '@scheduling/service';
 import type { Kysely, Selectable } from 'kysely';
 import type { BookingRulesTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { type ProviderReference, requireProvider } from '../provider/provider-copy.ts';
+import { requireProvider } from '../provider/provider-copy.ts';
 
 /** How a provider can be booked. Notices are in minutes, the horizon in days of 24 hours. */
 export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId' | 'providerId'>;
@@ -23,15 +24,12 @@ const defaultRules: BookingRules = {
  * The rules of a provider, those that were not set by their defaults (interface 10.4). Rejects with
  * `provider.not_found`.
  */
-export async function getBookingRules(
-  dependencies: CalendarDependencies,
-  key: ProviderReference,
-): Promise<BookingRules> {
+export async function getBookingRules(dependencies: CalendarDependencies, key: ProviderKey): Promise<BookingRules> {
   const { id } = await requireProvider(dependencies, key);
   return (await findRules(dependencies.database.kysely, key.crmId, id)) ?? defaultRules;
 }
 
-export type BookingRulesUpdate = ProviderReference & Partial<BookingRules>;
+export type BookingRulesUpdate = ProviderKey & Partial<BookingRules>;
 
 /** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found`. */
 export async function updateBookingRules(

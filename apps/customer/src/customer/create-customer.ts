@@ -7,7 +7,6 @@ import { randomUUIDv7 } from 'node:crypto';
 import { customerChanged } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { requireCustomer } from './find-customer.ts';
-import { requireProviderId } from './provider-ids.ts';
 import { decideCustomer } from './provisional-customer.ts';
 
 export interface NewCustomer {
@@ -52,7 +51,7 @@ async function tryToCreate(
   request: NewCustomer,
 ): Promise<CreatedCustomer | Obstacle> {
   const { crmId } = request;
-  const providerId = await requireProviderId(dependencies, request);
+  const providerId = await dependencies.providers.requireId(request);
   const row = newRow(providerId, request);
   const event = outboxJson(events.customerChanged, customerChanged(row, CustomerChange.CREATED));
   const call = {

@@ -2,9 +2,9 @@ import type { CustomerCopyServiceService, CustomerRemovalServiceService } from '
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
+import type { ProviderNames } from '@scheduling/service';
 import type { Selectable } from 'kysely';
 import type { CustomerSchema, CustomerTable } from '../db/schema.ts';
-import type { ProviderIds } from './provider-ids.ts';
 
 /** A customer as callers see it. */
 export type CustomerRow = Omit<
@@ -15,9 +15,9 @@ export type CustomerRow = Omit<
 /** The dependencies of the use cases. */
 export interface CustomerDependencies {
   database: Database<CustomerSchema>;
-  /** Owns the providers that customers belong to. */
+  /** Owns the CRMs and the providers that customers belong to. */
   identity: ClientOf<typeof IdentityServiceService>;
-  providerIds: ProviderIds;
+  providers: ProviderNames;
   /** Decides whether a customer may be deleted, and owns the bookings. */
   removals: ClientOf<typeof CustomerRemovalServiceService>;
   /** Books by references, so it must know of a changed one, and whether a provisional customer exists. */

@@ -4,7 +4,6 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { decodeCursor, encodeCursor, lowestId } from './page-cursor.ts';
-import { requireProviderId } from './provider-ids.ts';
 
 export interface CustomersQuery {
   crmId: string;
@@ -73,7 +72,7 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
   const { crmId, email, text } = query;
   return {
     crmId,
-    providerId: await requireProviderId(dependencies, query),
+    providerId: await dependencies.providers.requireId(query),
     email,
     matches: text === undefined ? undefined : contains(text),
     after,

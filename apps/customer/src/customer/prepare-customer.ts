@@ -3,7 +3,6 @@ import { currentActor } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { type NewCustomer, newRow } from './create-customer.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { requireProviderId } from './provider-ids.ts';
 import { decideCustomer } from './provisional-customer.ts';
 
 /** How long a customer is provisional if nobody decides. A booking takes at most two seconds. */
@@ -27,7 +26,7 @@ export async function prepareCustomer(
   dependencies: CustomerDependencies,
   request: NewCustomer,
 ): Promise<PreparedCustomer> {
-  const row = newRow(await requireProviderId(dependencies, request), request);
+  const row = newRow(await dependencies.providers.requireId(request), request);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const prepared = await storeProvisional(dependencies, row);
     if (prepared !== undefined) return { customer: prepared, provisional: true };

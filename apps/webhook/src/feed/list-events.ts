@@ -1,7 +1,6 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { describeEvents, type EventJson } from '../references/describe-events.ts';
-import { requireProviderId } from '../references/provider-names.ts';
 import { isEventType } from './event-types.ts';
 import { readPage } from './read-page.ts';
 
@@ -34,7 +33,7 @@ export async function listEvents(dependencies: WebhookDependencies, query: Event
     .map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
   const providerId =
-    providerReference === undefined ? null : await requireProviderId(dependencies, crmId, providerReference);
+    providerReference === undefined ? null : await dependencies.providers.requireId({ crmId, providerReference });
   const { listed, next } = await readPage(dependencies.database, { crmId, after, limit, types, providerId });
   return { events: await describeEvents(dependencies, crmId, listed), nextAfter: next.id };
 }

@@ -2,7 +2,6 @@ import { toTimeJson } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { EventTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { findProviderReferences } from './provider-names.ts';
 
 /** An event as its CRM sees it (interface 6.1), in the order of the fields. */
 export interface EventJson {
@@ -42,7 +41,7 @@ export async function describeEvents(
 ): Promise<EventJson[]> {
   if (events.length === 0) return [];
   const [providers, { participations, appointments }, customers, webhooks] = await Promise.all([
-    findProviderReferences(dependencies, crmId, distinct(events.map((event) => event.providerId))),
+    dependencies.providers.findReferences(crmId, distinct(events.map((event) => event.providerId))),
     readCalendar(dependencies, crmId, events),
     readCustomers(dependencies, crmId, events),
     readWebhooks(dependencies, crmId, events),

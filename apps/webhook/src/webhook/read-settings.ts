@@ -2,7 +2,6 @@ import { DomainError, type FieldError } from '@scheduling/errors';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { checkUrl } from '../endpoint/check-url.ts';
 import { isEventType } from '../feed/event-types.ts';
-import { requireProviderId } from '../references/provider-names.ts';
 
 /** What a CRM may choose; undefined: it does not say. */
 export interface WebhookSettings {
@@ -41,7 +40,8 @@ export async function readSettings(
     ...(url !== undefined && { url: new URL(url).href }),
     ...(types && { types: [...new Set(types)].toSorted() }),
     ...(providerReference !== undefined && {
-      providerId: providerReference === '' ? null : await requireProviderId(dependencies, crmId, providerReference),
+      providerId:
+        providerReference === '' ? null : await dependencies.providers.requireId({ crmId, providerReference }),
     }),
     ...(ignoreActors && { ignoreActors: [...new Set(ignoreActors)].toSorted() }),
   };

@@ -2,7 +2,6 @@ import { DomainError } from '@scheduling/errors';
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { WebhookSchema, WebhookTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { findProviderReferences } from '../references/provider-names.ts';
 import type { Sealer } from '../secret/seal.ts';
 
 export type WebhookRow = Selectable<WebhookTable>;
@@ -83,8 +82,7 @@ export async function describeWebhooks(
             rows.map(({ position }) => position),
           )
           .execute(),
-    findProviderReferences(
-      dependencies,
+    dependencies.providers.findReferences(
       crmId,
       rows.flatMap(({ providerId }) => providerId ?? []),
     ),
