@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { decodeCursor, encodeCursor } from './page-cursor.ts';
+import { pageCursor } from './page-cursor.ts';
 
 describe('a cursor', () => {
   it('decodes to the position it was encoded from', () => {
     const position = { startsAt: new Date('2026-06-01T10:00:00Z'), id: '0199d6a5-7c1e-7abc-8def-0123456789ab' };
-    expect(decodeCursor(encodeCursor(position))).toEqual(position);
+    expect(pageCursor.decode(pageCursor.encode(position))).toEqual(position);
   });
 
   it.each([
@@ -13,7 +13,7 @@ describe('a cursor', () => {
     'null',
     Buffer.from('2026-13-01T10:00:00.000Z 0199d6a5-7c1e-7abc-8def-0123456789ab').toString('base64url'),
   ])('%j is not valid', (text) => {
-    expect(decodeCursor(text)).toBeUndefined();
+    expect(pageCursor.decode(text)).toBeUndefined();
   });
 
   it.each([
@@ -25,7 +25,7 @@ describe('a cursor', () => {
     '-271821-04-20T00:00:00.000Z',
   ])('at %s is not valid, because nothing can start then', (time) => {
     expect(
-      decodeCursor(encodeCursor({ startsAt: new Date(time), id: '0199d6a5-7c1e-7abc-8def-0123456789ab' })),
+      pageCursor.decode(pageCursor.encode({ startsAt: new Date(time), id: '0199d6a5-7c1e-7abc-8def-0123456789ab' })),
     ).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
 export { caseInsensitiveKey } from './case-insensitive-key.ts';
+export { createCursor, type Cursor, type CursorField, idCursor, idField, readCursor } from './cursor.ts';
 export {
   describeEnvironment,
   EnvironmentError,
@@ -45,5 +46,5 @@ export {
   startTracing,
 } from './tracing.ts';
 export { readTracingSettings, type TracingSettings } from './tracing-settings.ts';
-export { isUuid } from './uuid.ts';
+export { isUuid, lowestId } from './uuid.ts';
 export { within } from './within.ts';

@@ -1,11 +1,10 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError, type FieldErrors } from '@scheduling/errors';
 import { callOnce, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { reclaimReservations } from '../participation/reclaim-reservations.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';

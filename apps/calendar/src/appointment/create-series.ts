@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -8,7 +8,6 @@ import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { appendCreations, countOfCreation } from '../events/append-events.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import {
   type AppointmentDetails,

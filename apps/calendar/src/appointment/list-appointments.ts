@@ -1,12 +1,12 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
+import { readCursor } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
 import type { AppointmentState, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import { type ListPart, splitForMessages } from '../list-part.ts';
-import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
+import { pageCursor, type PagePosition } from '../page-cursor.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
 
@@ -67,7 +67,10 @@ export async function* listAppointments(
     left -= appointments.length;
     const more = rows.length > appointments.length;
     const after = rows[appointments.length - 1];
-    yield* splitForMessages(appointments, more && left === 0 && after !== undefined ? encodeCursor(after) : undefined);
+    yield* splitForMessages(
+      appointments,
+      more && left === 0 && after !== undefined ? pageCursor.encode(after) : undefined,
+    );
     if (!more || left === 0) return;
     // The next ones probably have about as many participations.
     size = Math.min(maxAppointments, 2 * appointments.length, left);
@@ -108,8 +111,7 @@ function readQuery(
   const from = query.from === undefined ? undefined : parseDateTime(query.from, timeZone);
   const to = query.to === undefined ? undefined : parseDateTime(query.to, timeZone);
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
-  const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  if (query.cursor !== undefined && start === undefined) errors.add('/cursor', 'is not a valid cursor');
+  const start = readCursor(pageCursor, query.cursor, errors);
   errors.throwIfAny('appointment.invalid');
   const { crmId, productReference, resourceReference, state, includeArchived } = query;
   return {

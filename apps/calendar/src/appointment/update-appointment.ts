@@ -1,6 +1,6 @@
 import { ParticipationState as ParticipationStateMessage } from '@scheduling/contracts/calendar/v1';
 import { AppointmentChange, ParticipationChangeCause } from '@scheduling/contracts/events/v1';
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction, type Updateable } from 'kysely';
 import { isDeepStrictEqual } from 'node:util';
@@ -8,7 +8,6 @@ import { parseDateTime } from '../date-time.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { appendAppointmentChange, appendChanges, newMailEvent } from '../events/append-events.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
 import type { AppointmentKey } from './get-appointment.ts';

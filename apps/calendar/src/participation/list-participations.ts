@@ -1,14 +1,13 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
-import { isUuid } from '@scheduling/runtime';
+import { type Cursor, isUuid, readCursor } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { fetchIfKnown, findCustomerId } from '../customer/customer-copy.ts';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import { type ListPart, splitForMessages } from '../list-part.ts';
-import { decodeCursor, encodeCursor } from '../page-cursor.ts';
+import { pageCursor } from '../page-cursor.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
 import type { ParticipationState } from './moves.ts';
@@ -70,7 +69,7 @@ export async function* listParticipations(
     const hasNextPage = part.participations.length > listed.length;
     yield* splitForMessages(
       listed.map(({ participation }) => participation),
-      hasNextPage && last !== undefined ? encodePosition(last) : undefined,
+      hasNextPage && last !== undefined ? positionCursor.encode(last) : undefined,
     );
     if (hasNextPage || part.rest === undefined) return;
     const next = await readPart(db, { ...filter, size: Math.min(partSize, left + 1), after: part.rest });
@@ -117,8 +116,7 @@ function readQuery(
     text === undefined ? undefined : parseDateTime(text, timeZone);
   const [from, to, changedSince] = [read(query.from), read(query.to), read(query.changedSince)];
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
-  const after = query.cursor === undefined ? undefined : decodePosition(query.cursor);
-  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  const after = readCursor(positionCursor, query.cursor, errors);
   errors.throwIfAny('participation.invalid');
   const { crmId, state } = query;
   return { filter: { crmId, providerId, state, from, to, changedSince }, after };
@@ -159,15 +157,14 @@ async function readPart(db: Kysely<CalendarSchema>, part: PartRequest): Promise<
   };
 }
 
-/** Opaque to the caller. */
-function encodePosition({ startsAt, appointmentId, participationId }: Position): string {
-  return `${encodeCursor({ startsAt, id: appointmentId })}.${participationId}`;
-}
-
-/** Undefined for a string that {@link encodePosition} did not produce. */
-function decodePosition(cursor: string): Position | undefined {
-  const [appointmentCursor = '', participationId = '', ...others] = cursor.split('.');
-  const appointment = decodeCursor(appointmentCursor);
-  if (appointment === undefined || !isUuid(participationId) || others.length > 0) return undefined;
-  return { startsAt: appointment.startsAt, appointmentId: appointment.id, participationId };
-}
+/** That of the appointment, and the participation in it. */
+const positionCursor: Cursor<Position> = {
+  encode: ({ startsAt, appointmentId, participationId }) =>
+    `${pageCursor.encode({ startsAt, id: appointmentId })}.${participationId}`,
+  decode: (cursor) => {
+    const [appointmentCursor = '', participationId = '', ...others] = cursor.split('.');
+    const appointment = pageCursor.decode(appointmentCursor);
+    if (appointment === undefined || !isUuid(participationId) || others.length > 0) return undefined;
+    return { startsAt: appointment.startsAt, appointmentId: appointment.id, participationId };
+  },
+};

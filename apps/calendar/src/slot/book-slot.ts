@@ -1,5 +1,5 @@
 import type { Customer } from '@scheduling/contracts/customer/v1';
-import { DomainError, type SlotReason } from '@scheduling/errors';
+import { collectFieldErrors, DomainError, type SlotReason } from '@scheduling/errors';
 import { callOnce, type FunctionCall, isUniqueViolation } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -8,7 +8,6 @@ import { Preparation, preparedContent } from '../customer/preparation.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, mailsOnCreation, type ParticipationState, takesSeat } from '../participation/moves.ts';
 import { type ParticipationRecord, reservationSeconds } from '../participation/participation.ts';

@@ -1,5 +1,5 @@
 import type { Customer } from '@scheduling/contracts/customer/v1';
-import { DomainError, type SlotReason } from '@scheduling/errors';
+import { collectFieldErrors, DomainError, type SlotReason } from '@scheduling/errors';
 import { callFunction, type FunctionCall, runOnce } from '@scheduling/postgres';
 import type { Kysely } from 'kysely';
 import { fetchIfKnown, findCustomerId, type NamedCustomer } from '../customer/customer-copy.ts';
@@ -7,7 +7,6 @@ import { Preparation } from '../customer/preparation.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { changeOrigin } from '../events/append-events.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import {
   findParticipation,
   type MovableParticipation,

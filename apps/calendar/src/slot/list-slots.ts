@@ -1,11 +1,11 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { readFunction } from '@scheduling/postgres';
+import { readCursor } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { addDays, parseDateTime } from '../date-time.ts';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import type { ListPart } from '../list-part.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
@@ -19,7 +19,7 @@ import {
   type SlotPosition,
 } from './cut-slots.ts';
 import { type SlotRecord, writeSlot } from './slot.ts';
-import { decodePosition, encodePosition } from './slot-cursor.ts';
+import { slotCursor } from './slot-cursor.ts';
 
 export interface SlotsQuery {
   crmId: string;
@@ -74,7 +74,7 @@ export async function* listSlots(
     dependencies.slots.listed(query.crmId, listed.length);
     return {
       elements: listed.map(({ slot }) => writeSlot(slot)),
-      nextCursor: hasNext ? encodePosition(listed.at(-1)!.position) : undefined,
+      nextCursor: hasNext ? slotCursor.encode(listed.at(-1)!.position) : undefined,
     };
   };
   for await (const cuts of readParts(dependencies, query)) {
@@ -162,11 +162,10 @@ function readQuery(
   if (end > Math.max(addDays(begin, maxDays, timeZone).getTime(), from + maxDays * dayMs))
     errors.add('/to', `must be at most ${maxDays} days after from`);
   const first = beforeAllAt(from);
-  const given = query.cursor === undefined ? first : decodePosition(query.cursor);
-  if (given === undefined) errors.add('/cursor', 'is not a valid cursor');
+  const given = readCursor(slotCursor, query.cursor, errors) ?? first;
   errors.throwIfAny('slot.invalid');
   // Without `from`, the period has moved on since the previous page.
-  const after = comparePositions(given!, first) < 0 ? first : given!;
+  const after = comparePositions(given, first) < 0 ? first : given;
   const { crmId, resourceReference, productReference, duration: minutes, ignoreNotice } = query;
   return { filter: { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, end }, after };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { noAppointment, noTimeslot } from './cut-slots.ts';
-import { decodePosition, encodePosition } from './slot-cursor.ts';
+import { slotCursor } from './slot-cursor.ts';
 
 const id = '0199d6a5-7c1e-7abc-8def-0123456789ab';
 const startsAt = Date.parse('2031-05-01T07:00:00Z');
@@ -11,7 +11,7 @@ describe('the cursor of a list of slots', () => {
     { startsAt, timeslotId: noTimeslot, appointmentId: id },
     { startsAt, timeslotId: id, appointmentId: id },
   ])('decodes to the position it was encoded from', (position) => {
-    expect(decodePosition(encodePosition(position))).toEqual(position);
+    expect(slotCursor.decode(slotCursor.encode(position))).toEqual(position);
   });
 
   it.each(
@@ -19,14 +19,14 @@ describe('the cursor of a list of slots', () => {
       (text) => Buffer.from(text).toString('base64url'),
     ),
   )('%j is not valid', (text) => {
-    expect(decodePosition(text)).toBeUndefined();
+    expect(slotCursor.decode(text)).toBeUndefined();
   });
 
   it.each([8.64e15, -8.64e15, Date.UTC(10_000, 0), Date.UTC(1899, 0)])(
     'at %i is not valid, because nothing can start then',
     (time) => {
       expect(
-        decodePosition(encodePosition({ startsAt: time, timeslotId: id, appointmentId: noAppointment })),
+        slotCursor.decode(slotCursor.encode({ startsAt: time, timeslotId: id, appointmentId: noAppointment })),
       ).toBeUndefined();
     },
   );

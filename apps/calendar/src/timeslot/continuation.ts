@@ -1,5 +1,5 @@
 import { isUuid } from '@scheduling/runtime';
-import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
+import { pageCursor, type PagePosition } from '../page-cursor.ts';
 
 /** Where a part of an answer begins. */
 export type Continuation = (RestOfPage | RestOfTimeslots) & {
@@ -44,7 +44,7 @@ export function encodeContinuation(continuation: Continuation): string {
 /** Undefined for a string that {@link encodeContinuation} did not produce. */
 export function decodeContinuation(text: string): Continuation | undefined {
   const fields = new URLSearchParams(text);
-  const positionIn = (name: string): PagePosition | undefined => decodeCursor(fields.get(name) ?? '');
+  const positionIn = (name: string): PagePosition | undefined => pageCursor.decode(fields.get(name) ?? '');
   const ids = fields.get('ids')?.split(idSeparator);
   const rows = Number(fields.get('rows'));
   if (!Number.isInteger(rows) || rows < 1 || rows > maxRows || ids?.every(isUuid) === false) return undefined;
@@ -59,6 +59,6 @@ const idSeparator = '.';
 
 function setPositions(fields: URLSearchParams, positions: Record<string, PagePosition | undefined>): void {
   for (const [name, position] of Object.entries(positions)) {
-    if (position !== undefined) fields.set(name, encodeCursor(position));
+    if (position !== undefined) fields.set(name, pageCursor.encode(position));
   }
 }

@@ -1,4 +1,4 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError, type FieldErrors } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -7,7 +7,6 @@ import { parseDateTime } from '../date-time.ts';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors, type FieldErrors } from '../field-errors.ts';
 import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
 import { readAnswer } from './read-part.ts';
 import type { TimeslotRecord, TimeslotState } from './timeslot.ts';

@@ -1,10 +1,10 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
+import { readCursor } from '@scheduling/runtime';
 import { type Kysely, sql } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors } from '../field-errors.ts';
-import { decodeCursor, encodeCursor, type PagePosition } from '../page-cursor.ts';
+import { pageCursor, type PagePosition } from '../page-cursor.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { readWithRememberedProvider } from '../provider/remembered-providers.ts';
 import { type Continuation, decodeContinuation, encodeContinuation, maxRows } from './continuation.ts';
@@ -103,8 +103,7 @@ function readQuery(
   const from = parseDateTime(query.from, timeZone);
   const to = parseDateTime(query.to, timeZone);
   if (to <= from) errors.add('/to', 'must be after from');
-  const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  if (query.cursor !== undefined && after === undefined) errors.add('/cursor', 'is not a valid cursor');
+  const after = readCursor(pageCursor, query.cursor, errors);
   errors.throwIfAny('timeslot.invalid');
   return { filter: { crmId: query.crmId, providerId, resourceReference: query.resourceReference, from, to }, after };
 }
@@ -118,7 +117,7 @@ async function findPageEnd(
 ): Promise<{ last?: PagePosition | undefined; nextCursor?: string | undefined }> {
   if (limit === undefined) return {};
   const [last, next] = await selectPageEnd(db, filter, after, limit).execute();
-  return { last, nextCursor: last && next && encodeCursor(last) };
+  return { last, nextCursor: last && next && pageCursor.encode(last) };
 }
 
 /** The last position of a page, and the first of the next one. */

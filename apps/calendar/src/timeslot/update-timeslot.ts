@@ -1,8 +1,8 @@
+import { collectFieldErrors } from '@scheduling/errors';
 import type { Transaction } from 'kysely';
 import { parseDateTime } from '../date-time.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { collectFieldErrors } from '../field-errors.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { findObstacles, lockTimeslot, type TimeslotKey } from './lock-timeslot.ts';
 import { readAnswer } from './read-part.ts';

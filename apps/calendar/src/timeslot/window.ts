@@ -1,5 +1,5 @@
+import type { FieldErrors } from '@scheduling/errors';
 import { type RawBuilder, sql } from 'kysely';
-import type { FieldErrors } from '../field-errors.ts';
 
 /** When a timeslot is open, and the length of its slots in minutes. */
 export interface Window {

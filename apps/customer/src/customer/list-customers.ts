@@ -1,9 +1,9 @@
-import { DomainError } from '@scheduling/errors';
+import { collectFieldErrors } from '@scheduling/errors';
 import { folded, isAddress } from '@scheduling/postgres';
+import { createCursor, idField, lowestId, readCursor } from '@scheduling/runtime';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { CustomerSchema } from '../db/schema.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
-import { decodeCursor, encodeCursor, lowestId } from './page-cursor.ts';
 
 export interface CustomersQuery {
   crmId: string;
@@ -22,6 +22,8 @@ export interface CustomersPart {
   /** Set in the last part of a page if there is another page. */
   nextCursor?: string | undefined;
 }
+
+const customerCursor = createCursor<Pick<CustomerRow, 'id'>>({ id: idField() });
 
 /** The most customers that a statement reads, so also the most in a part. */
 const maxCustomers = 250;
@@ -49,7 +51,7 @@ export async function* listCustomers(
     left -= customers.length;
     sent = customers.at(-1)?.id ?? sent;
     const isPageFull = found.length > customers.length;
-    yield { customers, nextCursor: isPageFull ? encodeCursor(sent) : undefined };
+    yield { customers, nextCursor: isPageFull ? customerCursor.encode({ id: sent }) : undefined };
     if (isPageFull || next === undefined) return;
     after = next;
   }
@@ -66,9 +68,9 @@ interface CustomersFilter {
 }
 
 async function readQuery(dependencies: CustomerDependencies, query: CustomersQuery): Promise<CustomersFilter> {
-  const after = query.cursor === undefined ? lowestId : decodeCursor(query.cursor);
-  if (after === undefined)
-    throw new DomainError('customer.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  const errors = collectFieldErrors();
+  const { id: after } = readCursor(customerCursor, query.cursor, errors) ?? { id: lowestId };
+  errors.throwIfAny('customer.invalid');
   const { crmId, email, text } = query;
   return {
     crmId,

@@ -1,8 +1,8 @@
 import { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import { isAddress } from '@scheduling/postgres';
+import { lowestId } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from '../customer/customer.ts';
-import { lowestId } from '../customer/page-cursor.ts';
 import { decideCustomer } from '../customer/provisional-customer.ts';
 import { finishErasure } from './delete-customer.ts';
 import type { ErasureRow } from './erasure.ts';

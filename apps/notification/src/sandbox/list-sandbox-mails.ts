@@ -1,5 +1,5 @@
-import { DomainError } from '@scheduling/errors';
-import { isUuid } from '@scheduling/runtime';
+import { collectFieldErrors, DomainError } from '@scheduling/errors';
+import { idCursor, readCursor } from '@scheduling/runtime';
 import { type Selectable, sql } from 'kysely';
 import type { SandboxMailTable } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
@@ -9,7 +9,6 @@ export interface SandboxMailsQuery {
   /** Only those to this address, in any of its forms. */
   to?: string | undefined;
   limit: number;
-  /** The id of the mail after which the page begins. */
   cursor?: string | undefined;
 }
 
@@ -28,8 +27,9 @@ export async function listSandboxMails(
 ): Promise<{ mails: SandboxMail[]; nextCursor?: string | undefined }> {
   const { crm } = await identity.getCrm({ crmId });
   if (!crm!.sandbox) throw new DomainError('sandbox.not_found');
-  if (cursor !== undefined && !isUuid(cursor))
-    throw new DomainError('sandbox.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  const errors = collectFieldErrors();
+  const after = readCursor(idCursor, cursor, errors);
+  errors.throwIfAny('sandbox.invalid');
   const rows = await database.kysely
     .selectFrom('sandboxMail')
     .innerJoin('mail', (join) =>
@@ -39,11 +39,11 @@ export async function listSandboxMails(
     .select('mail.template')
     .where('sandboxMail.crmId', '=', crmId)
     .$if(to !== undefined, (query) => query.where('sandboxMail.recipient', '=', sql<string>`address_key(${to})`))
-    .$if(cursor !== undefined, (query) => query.where('mailId', '<', cursor!))
+    .$if(after !== undefined, (query) => query.where('mailId', '<', after!))
     // An id begins with the time.
     .orderBy('mailId', 'desc')
     .limit(limit + 1)
     .execute();
   const mails = rows.slice(0, limit);
-  return { mails, nextCursor: rows.length > limit ? mails.at(-1)!.mailId : undefined };
+  return { mails, nextCursor: rows.length > limit ? idCursor.encode(mails.at(-1)!.mailId) : undefined };
 }

@@ -1,4 +1,5 @@
 import type { Database } from '@scheduling/postgres';
+import { lowestId } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
 import { type ArrivedEvent, orderEvents, ordinalsOf, placesOf, versionsOf } from './order-events.ts';
@@ -24,7 +25,6 @@ export interface Gap {
 
 /** Of many events, so many are looked at together: most are next. */
 const pageSize = 2_000;
-const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Moves events that have arrived into the feed, where each gets the next sequence of its CRM, in the order of {@link
@@ -43,7 +43,7 @@ export async function sequenceEvents(
       await sql`SELECT pg_advisory_xact_lock(hashtextextended('sequence_events', 0))`.execute(tx);
       let oldest: ArrivedEvent | undefined;
       let mayWait = false;
-      for (let after = beforeAllIds; ;) {
+      for (let after = lowestId; ;) {
         const arrived = await readArrived(tx, after, waitSeconds);
         const { reached, gaps } = await readReached(tx, arrived);
         const next = orderEvents(arrived, reached, { limit, waitMs: waitSeconds * 1_000 });

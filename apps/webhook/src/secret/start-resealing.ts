@@ -1,5 +1,5 @@
 import type { Database } from '@scheduling/postgres';
-import { type Logger, startLoop } from '@scheduling/runtime';
+import { type Logger, lowestId, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
 import { secretContext, type WebhookRow } from '../webhook/webhook.ts';
@@ -38,7 +38,7 @@ export function startResealing({
 
 type WebhookId = Pick<WebhookRow, 'crmId' | 'id'>;
 
-const beginning: WebhookId = { crmId: '', id: '00000000-0000-0000-0000-000000000000' };
+const beginning: WebhookId = { crmId: '', id: lowestId };
 
 /** The webhooks behind a position that had to be sealed again. */
 async function reseal(

@@ -1,5 +1,5 @@
-import { DomainError } from '@scheduling/errors';
-import { isUuid } from '@scheduling/runtime';
+import { collectFieldErrors } from '@scheduling/errors';
+import { idCursor, readCursor } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { WebhookAttemptTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
@@ -22,18 +22,19 @@ export interface AttemptsPage {
  */
 export async function listAttempts({ database }: WebhookDependencies, query: AttemptsQuery): Promise<AttemptsPage> {
   const { cursor, limit } = query;
-  if (cursor !== undefined && !isUuid(cursor))
-    throw new DomainError('webhook.invalid', { errors: [{ pointer: '/cursor', detail: 'is not a valid cursor' }] });
+  const errors = collectFieldErrors();
+  const after = readCursor(idCursor, cursor, errors);
+  errors.throwIfAny('webhook.invalid');
   const { crmId, id: webhookId } = await requireWebhook(database.kysely, query);
   const found = await database.kysely
     .selectFrom('webhookAttempt')
     .selectAll()
     .where('crmId', '=', crmId)
     .where('webhookId', '=', webhookId)
-    .$if(cursor !== undefined, (select) => select.where('id', '<', cursor!))
+    .$if(after !== undefined, (select) => select.where('id', '<', after!))
     .orderBy('id', 'desc')
     .limit(limit + 1)
     .execute();
   const attempts = found.slice(0, limit);
-  return { attempts, nextCursor: found.length > limit ? attempts.at(-1)!.id : undefined };
+  return { attempts, nextCursor: found.length > limit ? idCursor.encode(attempts.at(-1)!.id) : undefined };
 }

@@ -1,4 +1,5 @@
-import { DomainError, type ErrorCode, type FieldError } from '@scheduling/errors';
+import { DomainError, type FieldError } from './domain-error.ts';
+import type { ErrorCode } from './error-codes.ts';
 
 /** Collects what is wrong with a request, so that the caller learns all of it at once. */
 export interface FieldErrors {
