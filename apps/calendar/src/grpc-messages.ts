@@ -13,8 +13,9 @@ import {
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
 import type { AppointmentJson, LocationJson } from './appointment/appointment-json.ts';
-import type { AppointmentRecord, DescribedAppointment } from './appointment/appointment.ts';
-import type { RemovedParticipation } from './customer/remove-customer.ts';
+import type { AppointmentRecord } from './appointment/appointment.ts';
+import type { DescribedAppointment } from './described-appointment.ts';
+import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationRecord } from './participation/participation.ts';
 import type { ListPart } from './list-part.ts';

@@ -28,7 +28,7 @@ import { callers } from './callers.ts';
 import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts';
 import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
-import { removeCustomer } from './customer/remove-customer.ts';
+import { removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,

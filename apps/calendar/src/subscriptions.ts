@@ -2,7 +2,7 @@ import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
 import { findAtOwner, storeCustomer } from './customer/customer-copy.ts';
-import { forgetRemovedParticipations, removeCustomer } from './customer/remove-customer.ts';
+import { forgetRemovedParticipations, removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import { storeProvider } from './provider/provider-copy.ts';

@@ -57,7 +57,7 @@ const mutations: Record<string, Mutation> = {
     violates: ['I2', 'I3', 'I6', 'I12'],
   },
   'an erasure that leaves a table out': {
-    file: 'apps/calendar/src/customer/remove-customer.ts',
+    file: 'apps/calendar/src/erasure/remove-customer.ts',
     replace: '  await blankCustomer(tx, customer);\n',
     by: '',
     kinds: ['F19'],

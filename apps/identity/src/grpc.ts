@@ -27,10 +27,10 @@ import { deleteUser } from './user/delete-user.ts';
 import { getUser } from './user/get-user.ts';
 import { updateUser } from './user/update-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
-import { getUserVerification } from './verification/get-user-verification.ts';
+import { getUserVerification } from './user/get-user-verification.ts';
 import { getVerification } from './verification/get-verification.ts';
 import { issueVerificationToken } from './verification/issue-verification-token.ts';
-import { requestVerification } from './verification/request-verification.ts';
+import { requestVerification } from './user/request-verification.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostIdentityService(dependencies: IdentityDependencies): HostedService {

@@ -1,8 +1,9 @@
 import { toTimeJson } from '@scheduling/runtime';
 import type { AppointmentState, Location, PostalAddress } from '../db/schema.ts';
+import type { DescribedAppointment } from '../described-appointment.ts';
 import type { ParticipationState } from '../participation/moves.ts';
 import type { ParticipationRecord } from '../participation/participation.ts';
-import type { AppointmentRecord, DescribedAppointment } from './appointment.ts';
+import type { AppointmentRecord } from './appointment.ts';
 
 /** What appointment-json.sql writes, in its order. */
 export interface AppointmentJson {

@@ -1,15 +1,10 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { archivedUntil } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
+import type { DescribedAppointment } from '../described-appointment.ts';
 import { listParticipationsOfAppointments, type ParticipationRecord } from '../participation/participation.ts';
 
 export type AppointmentRow = Omit<Selectable<AppointmentTable>, 'eventCount'> & { archived: boolean };
-
-/** What an appointment says about itself. */
-export type DescribedAppointment = Omit<
-  AppointmentRow,
-  'crmId' | 'id' | 'taken' | 'contentDigest' | 'whenEmpty' | 'anonymised' | 'revision'
->;
 
 /** An appointment as callers see it. */
 export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {

@@ -7,12 +7,12 @@ import { parseDateTime, parseTimeOfDay, toDate, toInstant } from '../date-time.t
 import { archivedUntil } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import type { DescribedAppointment } from '../described-appointment.ts';
 import { appendCreations, countOfCreation } from '../events/append-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
 import {
   type AppointmentDetails,
   type AppointmentRecord,
-  type DescribedAppointment,
   detailColumns,
   readBack,
   selectAppointments,

@@ -1,8 +1,8 @@
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
-import type { DescribedAppointment } from '../appointment/appointment.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import type { DescribedAppointment } from '../described-appointment.ts';
 import { parseRecord, type ParticipationRecord, type WrittenRecord } from './participation.ts';
 
 export interface NoticeKey {

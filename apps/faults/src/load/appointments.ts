@@ -1,7 +1,7 @@
 import { path } from './client.ts';
 import type { Operation } from './journal.ts';
 import type { Appointment, Provider } from './model.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 const hourMs = 3_600_000;
 /** Far enough ahead that nothing of it is over at the end. */

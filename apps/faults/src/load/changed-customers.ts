@@ -2,7 +2,7 @@ import { openAppointments } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer, createCustomerAs, emailOf } from './customers.ts';
 import { take } from './participations.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 /** And mostly books for the customer, who gets a mail to the new address. */
 export async function changeAddress(worker: Worker): Promise<void> {

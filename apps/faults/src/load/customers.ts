@@ -1,6 +1,6 @@
 import { path } from './client.ts';
 import type { Customer, Tenant } from './model.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 export async function createCustomer(worker: Worker): Promise<void> {
   await createCustomerAs(worker, worker.provider.tenant.newReference('customer'));

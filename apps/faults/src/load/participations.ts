@@ -3,7 +3,7 @@ import { path } from './client.ts';
 import { createCustomer, personMark } from './customers.ts';
 import type { Operation } from './journal.ts';
 import type { Appointment, Customer, Participation, State } from './model.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 /** How a participation begins, more often BOOKED. */
 const beginnings: State[] = ['BOOKED', 'BOOKED', 'BOOKED', 'RESERVED', 'REQUESTED', 'REQUESTED', 'CANCELED', 'DELETED'];

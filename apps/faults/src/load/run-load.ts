@@ -4,26 +4,12 @@ import { createAppointment, describeAppointment, endAppointment } from './appoin
 import { changeAddress, changeReference } from './changed-customers.ts';
 import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
 import type { Journal } from './journal.ts';
-import type { Customer, Participation, Provider, Tenant, User } from './model.ts';
+import type { Tenant } from './model.ts';
 import { book, changeAtOnce, moveToState, rushForSeats } from './participations.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
-
-/**
- * A client, which does one thing after the other. What it has made, nobody else changes, except by the update or the
- * end of an appointment.
- */
-export interface Worker {
-  random: Random;
-  journal: Journal;
-  provider: Provider;
-  customers: Customer[];
-  participations: Participation[];
-  users: User[];
-  /** References that customers of this worker have had, and nobody has now. */
-  freeReferences: string[];
-}
+import type { Worker } from './worker.ts';
 
 /** What a worker does, and how often in relation to the others. */
 const actions: [number, (worker: Worker) => Promise<void>][] = [

@@ -1,5 +1,5 @@
 import { firstDayMs, timeOf } from './appointments.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 const hourMs = 3_600_000;
 

@@ -3,7 +3,7 @@ import { path } from './client.ts';
 import { createCustomer } from './customers.ts';
 import type { Participation, Provider, Timeslot } from './model.ts';
 import { messageOf } from './participations.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 const rushSize = 8;
 const minuteMs = 60_000;

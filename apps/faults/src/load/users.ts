@@ -1,7 +1,7 @@
 import { path } from './client.ts';
 import { personMark } from './customers.ts';
 import type { User } from './model.ts';
-import type { Worker } from './run-load.ts';
+import type { Worker } from './worker.ts';
 
 export async function createUser(worker: Worker): Promise<void> {
   const { provider, journal, random } = worker;

@@ -8,9 +8,9 @@ import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { checkBranch } from '../field/branch.ts';
-import { insertStaff } from '../staff/add-staff.ts';
 import { holdUserByReference } from '../user/get-user.ts';
 import { requireProvider } from './get-provider.ts';
+import { insertStaff } from './insert-staff.ts';
 import { checkTimeZone, findProvider, type ProviderRow } from './provider.ts';
 
 export interface CreateProvider {

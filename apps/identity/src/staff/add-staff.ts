@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/get-provider.ts';
+import { insertStaff } from '../provider/insert-staff.ts';
 import { holdUserByReference, requireUser } from '../user/get-user.ts';
 import { invitePerson } from '../user/invite-person.ts';
 import type { PersonData, UserRow } from '../user/user.ts';
@@ -45,19 +46,4 @@ async function giveAccess(
       : await holdUserByReference(tx, { crmId, reference: member.userReference });
   if (user === undefined) throw new DomainError('user.not_found');
   return { user, added: await insertStaff(tx, provider, user.id) };
-}
-
-/** False if the user already had access. */
-export async function insertStaff(
-  tx: Transaction<IdentitySchema>,
-  provider: { crmId: string; id: string },
-  userId: string,
-): Promise<boolean> {
-  const inserted = await tx
-    .insertInto('providerStaff')
-    .values({ crmId: provider.crmId, providerId: provider.id, userId })
-    .onConflict((conflict) => conflict.columns(['crmId', 'providerId', 'userId']).doNothing())
-    .returning('userId')
-    .executeTakeFirst();
-  return inserted !== undefined;
 }

@@ -1,15 +1,15 @@
 import { DomainError } from '@scheduling/errors';
 import { isUuid } from '@scheduling/runtime';
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { randomBytes } from 'node:crypto';
+import type { UserTable } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import type { UserRow } from '../user/user.ts';
 import { hashToken } from './verification.ts';
 
 export interface IssuedToken {
   token: string;
   expiresAt: Date;
-  user: UserRow;
+  user: Selectable<UserTable>;
 }
 
 const tokenBytes = 32;

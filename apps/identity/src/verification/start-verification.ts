@@ -1,11 +1,12 @@
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { sql, type Transaction } from 'kysely';
-import type { IdentitySchema } from '../db/schema.ts';
-import type { UserRow } from '../user/user.ts';
+import { type Selectable, sql, type Transaction } from 'kysely';
+import type { IdentitySchema, UserTable } from '../db/schema.ts';
 import { countMailTo } from './count-mail-to.ts';
 import { recentOf, waitSeconds } from './mail-limit.ts';
+
+type UserId = Pick<Selectable<UserTable>, 'crmId' | 'id'>;
 
 const requests = sql.ref('email_verification.requested_at');
 
@@ -14,11 +15,7 @@ const requests = sql.ref('email_verification.requested_at');
  * concurrent calls only one succeeds, and of a call and a confirmation the first: the verification's row lock decides.
  * Rejects with `user.email_verified` or `verification.limited`.
  */
-export async function startVerification(
-  tx: Transaction<IdentitySchema>,
-  user: UserRow,
-  address: string,
-): Promise<void> {
+export async function startVerification(tx: Transaction<IdentitySchema>, user: UserId, address: string): Promise<void> {
   const started = await tx
     .insertInto('emailVerification')
     .values({ crmId: user.crmId, userId: user.id, requestedAt: sql<Date[]>`ARRAY[now()]` })
@@ -46,7 +43,7 @@ export async function startVerification(
  * The same for an address that the person has not confirmed, whether or not an earlier one was: the user's address is
  * not verified any more. The verification is locked before the user, as when a link is used.
  */
-export async function verifyNewAddress(tx: Transaction<IdentitySchema>, user: UserRow, address: string): Promise<void> {
+export async function verifyNewAddress(tx: Transaction<IdentitySchema>, user: UserId, address: string): Promise<void> {
   const { crmId, id } = user;
   await tx
     .updateTable('emailVerification')
@@ -64,7 +61,7 @@ export async function verifyNewAddress(tx: Transaction<IdentitySchema>, user: Us
 }
 
 /** The statement that found the conflicting row has locked it, so this reads the same row. */
-async function refuse(tx: Transaction<IdentitySchema>, user: UserRow): Promise<never> {
+async function refuse(tx: Transaction<IdentitySchema>, user: UserId): Promise<never> {
   const { used, retryAfterSeconds } = await tx
     .selectFrom('emailVerification')
     .select([sql<boolean>`used_at IS NOT NULL`.as('used'), waitSeconds(requests).as('retryAfterSeconds')])

@@ -1,8 +1,7 @@
-import { events } from '@scheduling/events';
-import { appendEvent } from '@scheduling/messaging';
 import { type Database, forgetKeys } from '@scheduling/postgres';
-import { sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
+import { confirmErasure } from '../mail/confirm-erasure.ts';
 import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
@@ -46,24 +45,4 @@ export async function concludeErasure(
 ): Promise<void> {
   for (const mail of lastMails) await storeMail(tx, mail);
   await confirmErasure(tx, { crmId, erasureId });
-}
-
-/**
- * Unless a last mail is pending: whoever finishes it confirms the erasure. One at a time does this, so that the last
- * one to finish sees that it is the last.
- */
-export async function confirmErasure(
-  tx: Transaction<NotificationSchema>,
-  { crmId, erasureId }: { crmId: string; erasureId: string },
-): Promise<void> {
-  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`erasure ${crmId} ${erasureId}`}, 0))`.execute(tx);
-  const waiting = await tx
-    .selectFrom('mail')
-    .select('id')
-    .where('crmId', '=', crmId)
-    .where('erasureId', '=', erasureId)
-    .where('state', '=', 'pending')
-    .executeTakeFirst();
-  if (waiting) return;
-  await appendEvent(tx, events.notificationErasureConfirmed, { crmId, erasureId, service: 'notification' });
 }

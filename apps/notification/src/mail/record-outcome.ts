@@ -4,8 +4,8 @@ import { appendEvent } from '@scheduling/messaging';
 import { callFunction, type Database } from '@scheduling/postgres';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
-import { confirmErasure } from '../erasure/erase-customer.ts';
 import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
+import { confirmErasure } from './confirm-erasure.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
 import { type MailRow, mailTable, urgentTemplates } from './mail-table.ts';
 

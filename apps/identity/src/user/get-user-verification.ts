@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import type { IdentityDependencies } from '../dependencies.ts';
-import type { UserReference } from '../user/get-user.ts';
+import type { UserReference } from './get-user.ts';
 
 /** The verification of a user's address, as the CRM sees it. */
 export interface UserVerification {

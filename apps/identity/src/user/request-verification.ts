@@ -3,10 +3,10 @@ import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { findUserByReference, requireUser } from '../user/get-user.ts';
-import { lockReference } from '../user/lock-login-names.ts';
-import type { UserRow } from '../user/user.ts';
-import { startVerification } from './start-verification.ts';
+import { findUserByReference, requireUser } from './get-user.ts';
+import { lockReference } from './lock-login-names.ts';
+import type { UserRow } from './user.ts';
+import { startVerification } from '../verification/start-verification.ts';
 
 export interface RequestVerification {
   crmId: string;

@@ -9,7 +9,7 @@ import { appendRemovals } from '../events/append-events.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { isActive, takesSeat } from '../participation/moves.ts';
-import { type CustomerId, lockCustomer } from './lock-customer.ts';
+import { type CustomerId, lockCustomer } from '../customer/lock-customer.ts';
 
 /** A participation that was removed from its appointment, with what the last mail about it needs. */
 export type RemovedParticipation = Pick<
