@@ -1,7 +1,7 @@
 import { ago, type CleanUp } from '@scheduling/postgres';
 import type { WebhookSchema } from './db/schema.ts';
 import { deleteOldEvents, keptDays } from './feed/delete-old-events.ts';
-import { forgetPreviousSecrets } from './secret/forget-previous-secrets.ts';
+import { forgetPreviousSecrets } from './webhook/forget-previous-secrets.ts';
 
 const hourMs = 60 * 60 * 1_000;
 

@@ -1,6 +1,6 @@
 import { readEnvironment } from '@scheduling/runtime';
 import { readServiceSettings } from '@scheduling/service';
-import { parseSealingKeys } from './secret/seal.ts';
+import { parseSealingKeys } from './webhook/seal.ts';
 
 export type Config = ReturnType<typeof readConfig>;
 

@@ -5,7 +5,7 @@ import type { ClientOf } from '@scheduling/rpc';
 import type { ProviderNames } from '@scheduling/service';
 import type { WebhookSchema } from './db/schema.ts';
 import type { Poster } from './endpoint/post.ts';
-import type { Sealer } from './secret/seal.ts';
+import type { Sealer } from './webhook/seal.ts';
 
 export interface WebhookDependencies {
   database: Database<WebhookSchema>;

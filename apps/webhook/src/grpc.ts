@@ -14,11 +14,11 @@ import { listEvents } from './feed/list-events.ts';
 import { createWebhook } from './webhook/create-webhook.ts';
 import { deleteWebhook } from './webhook/delete-webhook.ts';
 import { getWebhook, listWebhooks } from './webhook/get-webhook.ts';
-import { listAttempts } from './webhook/list-attempts.ts';
+import { listAttempts } from './delivery/list-attempts.ts';
 import { rotateSecret } from './webhook/rotate-secret.ts';
-import type { TestSender } from './webhook/test-webhook.ts';
+import type { TestSender } from './delivery/test-webhook.ts';
 import { updateWebhook } from './webhook/update-webhook.ts';
-import { readWebhooksByState } from './webhook/webhook-metrics.ts';
+import { readWebhooksByState } from './delivery/webhook-metrics.ts';
 import type { Webhook } from './webhook/webhook.ts';
 
 /** Maps protobuf messages to the use cases and back. */

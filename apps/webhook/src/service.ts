@@ -13,11 +13,11 @@ import { createPoster, type PosterOptions } from './endpoint/post.ts';
 import { registerEventMetrics } from './feed/event-metrics.ts';
 import { startSequencer } from './feed/start-sequencer.ts';
 import { hostDeliveryStateService, hostEventService, hostWebhookService } from './grpc.ts';
-import { createSealer } from './secret/seal.ts';
-import { startResealing } from './secret/start-resealing.ts';
+import { createSealer } from './webhook/seal.ts';
+import { startResealing } from './webhook/start-resealing.ts';
 import { webhookSubscriptions } from './subscriptions.ts';
-import { createTestSender } from './webhook/test-webhook.ts';
-import { registerWebhookMetrics } from './webhook/webhook-metrics.ts';
+import { createTestSender } from './delivery/test-webhook.ts';
+import { registerWebhookMetrics } from './delivery/webhook-metrics.ts';
 
 export interface Overrides {
   timings?: Partial<WebhookTimings>;

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { webhookCleanUps } from '../src/clean-ups.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import { createSealer, parseSealingKeys } from '../src/secret/seal.ts';
-import { startResealing } from '../src/secret/start-resealing.ts';
+import { createSealer, parseSealingKeys } from '../src/webhook/seal.ts';
+import { startResealing } from '../src/webhook/start-resealing.ts';
 import { secretContext } from '../src/webhook/webhook.ts';
 
 const logger = testLogger('webhook');

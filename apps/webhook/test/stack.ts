@@ -14,7 +14,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readConfig } from '../src/config.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import type { EventJson } from '../src/references/describe-events.ts';
+import type { EventJson } from '../src/feed/describe-events.ts';
 import { createWebhookService, type Overrides } from '../src/service.ts';
 
 export interface TestStack extends AsyncDisposable {

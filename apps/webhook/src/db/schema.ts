@@ -102,7 +102,7 @@ export interface WebhookTable {
   providerId: string | null;
   /** Events of these actors are not sent. */
   ignoreActors: string[];
-  /** Sealed (src/secret/seal.ts). */
+  /** Sealed (src/webhook/seal.ts). */
   secret: string;
   /**
    * Another one for each secret, so that the repetition of a request returns only the secret that it has made. Null for

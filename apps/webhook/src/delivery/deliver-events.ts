@@ -3,7 +3,7 @@ import { DomainError } from '@scheduling/errors';
 import { describeError, type Logger } from '@scheduling/runtime';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { readEvents } from '../feed/read-events.ts';
-import { describeEvents } from '../references/describe-events.ts';
+import { describeEvents } from '../feed/describe-events.ts';
 import { decideAfterFailure, isDelivered } from './decide-after-failure.ts';
 import { isHeld, recordAttempt, recordResult, type Result } from './record-result.ts';
 import { sendEvent } from './send-event.ts';

@@ -4,7 +4,7 @@ import { type RawBuilder, sql, type Transaction, type UpdateObject } from 'kysel
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookSchema } from '../db/schema.ts';
 import type { PostResult } from '../endpoint/post.ts';
-import type { EventJson } from '../references/describe-events.ts';
+import type { EventJson } from '../feed/describe-events.ts';
 import { isDelivered } from './decide-after-failure.ts';
 import { type LeasedWebhook, webhookTable } from './webhook-table.ts';
 

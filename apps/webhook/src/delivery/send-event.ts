@@ -1,8 +1,8 @@
 import type { PostResult, Poster } from '../endpoint/post.ts';
-import type { EventJson } from '../references/describe-events.ts';
-import { openPreviousSecret } from '../secret/open-previous-secret.ts';
-import type { Sealer } from '../secret/seal.ts';
-import { signatureHeaders } from '../secret/sign.ts';
+import type { EventJson } from '../feed/describe-events.ts';
+import { openPreviousSecret } from '../webhook/open-previous-secret.ts';
+import type { Sealer } from '../webhook/seal.ts';
+import { signatureHeaders } from '../webhook/sign.ts';
 import { secretContext, type WebhookRow } from '../webhook/webhook.ts';
 
 export interface EventSender {

@@ -1,6 +1,6 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { describeEvents, type EventJson } from '../references/describe-events.ts';
+import { describeEvents, type EventJson } from './describe-events.ts';
 import { isEventType } from './event-types.ts';
 import { readPage } from './read-page.ts';
 

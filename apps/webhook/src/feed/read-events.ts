@@ -1,7 +1,7 @@
 import type { Database } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
-import type { StoredEvent } from '../references/describe-events.ts';
+import type { StoredEvent } from './describe-events.ts';
 import type { Position } from './find-position.ts';
 
 export interface EventsFilter {

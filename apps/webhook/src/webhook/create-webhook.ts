@@ -5,7 +5,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { WebhookSchema } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { newSecret } from '../secret/sign.ts';
+import { newSecret } from './sign.ts';
 import { readSettings, type StoredSettings, type WebhookSettings } from './read-settings.ts';
 import {
   describeWebhook,

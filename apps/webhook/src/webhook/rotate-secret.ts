@@ -2,7 +2,7 @@ import { transactOnce } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { newSecret } from '../secret/sign.ts';
+import { newSecret } from './sign.ts';
 import {
   describeWebhook,
   lockWebhook,

@@ -2,7 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { WebhookSchema, WebhookTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import type { Sealer } from '../secret/seal.ts';
+import type { Sealer } from './seal.ts';
 
 export type WebhookRow = Selectable<WebhookTable>;
 

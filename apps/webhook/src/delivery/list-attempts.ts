@@ -3,7 +3,7 @@ import { idCursor, readCursor } from '@scheduling/runtime';
 import type { Selectable } from 'kysely';
 import type { WebhookAttemptTable } from '../db/schema.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import { requireWebhook, type WebhookKey } from './webhook.ts';
+import { requireWebhook, type WebhookKey } from '../webhook/webhook.ts';
 
 export interface AttemptsQuery extends WebhookKey {
   /** From 1 to 1,000. */

@@ -1,4 +1,4 @@
-import { secretContext, type WebhookRow } from '../webhook/webhook.ts';
+import { secretContext, type WebhookRow } from './webhook.ts';
 import type { Sealer } from './seal.ts';
 
 /**

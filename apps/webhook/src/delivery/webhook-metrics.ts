@@ -3,7 +3,7 @@ import { measureAtScrape, type Metrics } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { Counter } from 'prom-client';
 import type { WebhookSchema } from '../db/schema.ts';
-import type { Result } from '../delivery/record-result.ts';
+import type { Result } from './record-result.ts';
 
 /** `retrying`: the next event has failed before. */
 const states = ['delivering', 'retrying', 'disabled'] as const;

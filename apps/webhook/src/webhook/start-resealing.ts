@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { type Logger, lowestId, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
-import { secretContext, type WebhookRow } from '../webhook/webhook.ts';
+import { secretContext, type WebhookRow } from './webhook.ts';
 import { openPreviousSecret } from './open-previous-secret.ts';
 import type { Sealer } from './seal.ts';
 

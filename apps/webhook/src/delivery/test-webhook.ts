@@ -2,12 +2,12 @@ import { DomainError } from '@scheduling/errors';
 import { transactOnce } from '@scheduling/postgres';
 import { currentActor, type Logger } from '@scheduling/runtime';
 import type { WebhookSchema } from '../db/schema.ts';
-import { recordTest } from '../delivery/record-result.ts';
-import { sendEvent } from '../delivery/send-event.ts';
+import { recordTest } from './record-result.ts';
+import { sendEvent } from './send-event.ts';
 import type { WebhookDependencies } from '../dependencies.ts';
-import type { EventJson } from '../references/describe-events.ts';
+import type { EventJson } from '../feed/describe-events.ts';
 import { startTest } from './start-test.ts';
-import { requireWebhook, type WebhookKey, type WebhookRow } from './webhook.ts';
+import { requireWebhook, type WebhookKey, type WebhookRow } from '../webhook/webhook.ts';
 
 /** Sends events that did not happen. */
 export interface TestSender extends AsyncDisposable {
