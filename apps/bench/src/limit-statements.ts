@@ -1,6 +1,6 @@
 import { AppointmentState } from '@scheduling/contracts/calendar/v1';
 import { AppointmentChange, CustomerChange } from '@scheduling/contracts/events/v1';
-import { events } from '@scheduling/events';
+import { type EventJson, events } from '@scheduling/events';
 import type { SlotsOf } from './requests.ts';
 import { customers } from './seed.ts';
 import type { Tenant } from './tenant.ts';
@@ -94,8 +94,8 @@ export function transactionsOf(tenant: Tenant) {
         `INSERT INTO appointment (crm_id, provider_id, reference, series_id, starts_at, ends_at, taken, content_digest, capacity, accept_bookings, resource_reference, product_reference, description)
          SELECT '${crmId}', '${providerId}', uuidv7() || '@scheduling', :series::text, start, start + interval '1 minute', 0, sha256('x'), 10, false, 'room-0', 'cut', 'Haircut'
            FROM generate_series(1, ${length}) AS number, LATERAL (SELECT date '2031-01-01' + :day::int + number * interval '1 minute') AS starts (start)`,
-        `INSERT INTO outbox (subject, type, payload, request_id)
-         SELECT '${events.appointmentChanged.subject}', '${events.appointmentChanged.type}', decode('${createdAppointment(crmId, providerId)}', 'hex'), '${origin.request_id}'
+        `INSERT INTO outbox (subject, data, request_id)
+         SELECT '${events.appointmentChanged.subject}', '${json(createdAppointment(crmId, providerId))}', '${origin.request_id}'
            FROM generate_series(1, ${length})`,
         `SELECT * FROM appointment WHERE ${scope} AND series_id = :series::text ORDER BY starts_at`,
         'COMMIT',
@@ -165,18 +165,14 @@ function changeOrigin(notify: boolean) {
   return { ...origin, subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
 }
 
-function eventRow<Data>(
-  { subject, type, encode }: { subject: string; type: string; encode: (data: Data) => Uint8Array },
-  data: Data,
-) {
+function eventRow<Data>({ subject, toJson }: { subject: string; toJson: (data: Data) => EventJson }, data: Data) {
   const { request_id, traceparent } = origin;
-  return { subject, type, payload: Buffer.from(encode(data)).toString('base64'), request_id, traceparent };
+  return { subject, data: toJson(data), request_id, traceparent };
 }
 
-/** In hex. */
-function createdAppointment(crmId: string, providerId: string): string {
+function createdAppointment(crmId: string, providerId: string) {
   const { CREATED: change } = AppointmentChange;
-  const data = {
+  return events.appointmentChanged.toJson({
     crmId,
     appointmentId: providerId,
     providerId,
@@ -186,8 +182,7 @@ function createdAppointment(crmId: string, providerId: string): string {
     actor: origin.actor,
     ordinal: 1,
     capacity: 1,
-  };
-  return Buffer.from(events.appointmentChanged.encode(data)).toString('hex');
+  });
 }
 
 const slotContent = {

@@ -11,7 +11,7 @@ import {
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
-import { ParticipationChanged } from '@scheduling/contracts/events/v1';
+import type { ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
@@ -263,13 +263,13 @@ export async function eventsOf(
     .executeTakeFirstOrThrow();
   const rows = await database.kysely
     .selectFrom('outbox')
-    .select(['subject', 'payload'])
-    .where('type', '=', events.participationChanged.type)
+    .select(['subject', 'data'])
+    .where('subject', 'in', [events.participationChanged.subject, events.participationChangedSilently.subject])
     .orderBy('id')
     .execute();
   return rows
-    .map(({ subject, payload }) => ({
-      ...ParticipationChanged.decode(payload),
+    .map(({ subject, data }) => ({
+      ...events.participationChanged.fromJson(data!),
       silent: subject === events.participationChangedSilently.subject,
     }))
     .filter((event) => event.participationId === id);

@@ -1,5 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause, ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -122,11 +122,11 @@ describe('a reservation of a sandbox', () => {
     await vi.waitFor(async () => expect(await isStored(reservation)).toBe(false), { timeout: 5_000, interval: 50 });
     const recorded = await calendar.database.kysely
       .selectFrom('outbox')
-      .select('payload')
-      .where('type', '=', events.participationChanged.type)
+      .select('data')
+      .where('subject', '=', events.participationChangedSilently.subject)
       .execute();
     const changes = recorded
-      .map(({ payload }) => ParticipationChanged.decode(payload))
+      .map(({ data }) => events.participationChangedSilently.fromJson(data!))
       .filter(({ participationId }) => participationId === id);
     expect(changes.map(({ cause }) => cause)).toContain(ParticipationChangeCause.REMOVED);
     await confirm(other);

@@ -1,4 +1,3 @@
-import { CustomerChanged, ParticipationChanged } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -22,17 +21,21 @@ beforeAll(async () => {
 });
 
 /** Who caused each event of this CRM, oldest first. */
-async function actors<Data extends { crmId: string; actor: string }>(
+async function actors(
   service: 'customer' | 'calendar',
-  type: string,
-  decode: (payload: Uint8Array) => Data,
+  subjects: string[],
   crmId = crm.crmId,
-): Promise<Data[]> {
-  const rows = await query<{ payload: Buffer }>(service, 'SELECT payload FROM outbox WHERE type = $1 ORDER BY id', [
-    type,
-  ]);
-  return rows.map(({ payload }) => decode(payload)).filter((event) => event.crmId === crmId);
+): Promise<Record<string, unknown>[]> {
+  const rows = await query<{ data: Record<string, unknown> }>(
+    service,
+    `SELECT data FROM outbox WHERE subject = ANY ($1) AND data ->> 'crmId' = $2 ORDER BY id`,
+    [subjects, crmId],
+  );
+  return rows.map(({ data }) => data);
 }
+
+const ofCustomers = [events.customerChanged.subject];
+const ofParticipations = [events.participationChanged.subject, events.participationChangedSilently.subject];
 
 describe('what a CRM does', () => {
   it('is recorded as caused by its key, by every service that a request reaches', async () => {
@@ -44,11 +47,11 @@ describe('what a CRM does', () => {
     );
     expect(status).toBe(204);
     const actor = `crm:${crm.key.slice(0, 12)}`;
-    expect(await actors('customer', events.customerChanged.type, CustomerChanged.decode)).toMatchObject([
+    expect(await actors('customer', ofCustomers)).toMatchObject([
       { change: 'CUSTOMER_CHANGE_CREATED', version: 1, actor },
       { change: 'CUSTOMER_CHANGE_DELETED', version: 2, actor },
     ]);
-    expect(await actors('calendar', events.participationChanged.type, ParticipationChanged.decode)).toMatchObject([
+    expect(await actors('calendar', ofParticipations)).toMatchObject([
       { cause: 'PARTICIPATION_CHANGE_CAUSE_CREATED', version: 1, actor },
       { cause: 'PARTICIPATION_CHANGE_CAUSE_REMOVED', version: 2, actor },
     ]);
@@ -62,13 +65,12 @@ describe('what a CRM does', () => {
     expect(status).toBe(202);
     const actor = `crm:${own.key.slice(0, 12)}`;
     await eventually(async () => {
-      expect(
-        (await actors('customer', events.customerChanged.type, CustomerChanged.decode, own.crmId)).at(-1),
-      ).toMatchObject({ change: 'CUSTOMER_CHANGE_DELETED', actor });
+      expect((await actors('customer', ofCustomers, own.crmId)).at(-1)).toMatchObject({
+        change: 'CUSTOMER_CHANGE_DELETED',
+        actor,
+      });
     });
-    expect(
-      (await actors('calendar', events.participationChanged.type, ParticipationChanged.decode, own.crmId)).at(-1),
-    ).toMatchObject({
+    expect((await actors('calendar', ofParticipations, own.crmId)).at(-1)).toMatchObject({
       cause: 'PARTICIPATION_CHANGE_CAUSE_REMOVED',
       actor,
     });

@@ -1,4 +1,4 @@
-import { CustomerChange, CustomerChanged } from '@scheduling/contracts/events/v1';
+import { CustomerChange, type CustomerChanged } from '@scheduling/contracts/events/v1';
 import type { CreateCustomerRequest } from '@scheduling/contracts/customer/v1';
 import { events } from '@scheduling/events';
 import { createDatabase, type Database } from '@scheduling/postgres';
@@ -83,11 +83,11 @@ const rowOf = ({ id }: { id: string }) =>
 async function eventsOf({ id }: { id: string }): Promise<CustomerChanged[]> {
   const rows = await service.database.kysely
     .selectFrom('outbox')
-    .select('payload')
-    .where('type', '=', events.customerChanged.type)
+    .select('data')
+    .where('subject', '=', events.customerChanged.subject)
     .orderBy('id')
     .execute();
-  return rows.map(({ payload }) => CustomerChanged.decode(payload)).filter(({ customerId }) => customerId === id);
+  return rows.map(({ data }) => events.customerChanged.fromJson(data!)).filter(({ customerId }) => customerId === id);
 }
 
 /** Gives somebody else the reference of the customer. */

@@ -38,8 +38,8 @@ const mutations: Record<string, Mutation> = {
     by: `  const { Client } = await import('pg');
   const client = new Client(process.env['DATABASE_URL']);
   await client.connect();
-  for (const { subject, type, payload, requestId } of rows as { subject: string; type: string; payload: Uint8Array; requestId: string }[]) {
-    await client.query('INSERT INTO outbox (subject, type, payload, request_id) VALUES ($1, $2, $3, $4)', [subject, type, Buffer.from(payload), requestId]);
+  for (const { subject, data, requestId } of rows as { subject: string; data: object; requestId: string }[]) {
+    await client.query('INSERT INTO outbox (subject, data, request_id) VALUES ($1, $2, $3)', [subject, data, requestId]);
   }
   await client.end();
   await new Promise((resolve) => setTimeout(resolve, 150));`,

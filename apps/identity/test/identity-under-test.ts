@@ -89,9 +89,9 @@ export async function recordedEvents<Data>(
 ): Promise<Data[]> {
   const rows = await database.kysely
     .selectFrom('outbox')
-    .select('payload')
-    .where('type', '=', definition.type)
+    .select('data')
+    .where('subject', '=', definition.subject)
     .orderBy('id')
     .execute();
-  return rows.map((row) => definition.decode(row.payload));
+  return rows.map(({ data }) => definition.fromJson(data!));
 }

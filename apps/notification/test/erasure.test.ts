@@ -1,5 +1,4 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import type { ReceivedMail } from '@scheduling/testing/smtp';
@@ -102,10 +101,10 @@ const rowsOf = ({ customerId }: Person) =>
 async function confirmations(): Promise<string[]> {
   const rows = await stack.database.kysely
     .selectFrom('outbox')
-    .select('payload')
+    .select('data')
     .where('subject', '=', events.notificationErasureConfirmed.subject)
     .execute();
-  return rows.map(({ payload }) => CustomerErasureConfirmed.decode(payload).erasureId);
+  return rows.map(({ data }) => events.notificationErasureConfirmed.fromJson(data!).erasureId);
 }
 
 /** The customer service requests slow erasures again, and gets another confirmation. */

@@ -1,4 +1,4 @@
-import { MailFailed } from '@scheduling/contracts/events/v1';
+import type { MailFailed } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import type { NotificationSchema } from '../src/db/schema.ts';
@@ -7,11 +7,11 @@ import type { NotificationSchema } from '../src/db/schema.ts';
 export async function failures({ kysely }: Database<NotificationSchema>): Promise<MailFailed[]> {
   const rows = await kysely
     .selectFrom('outbox')
-    .select('payload')
-    .where('type', '=', events.mailFailed.type)
+    .select('data')
+    .where('subject', '=', events.mailFailed.subject)
     .orderBy('id')
     .execute();
-  return rows.map(({ payload }) => MailFailed.decode(payload));
+  return rows.map(({ data }) => events.mailFailed.fromJson(data!));
 }
 
 /** The ids of the mails that are reported as failed, each as often as it is. */

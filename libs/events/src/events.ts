@@ -12,6 +12,9 @@ import {
   UserDeleted,
 } from '@scheduling/contracts/events/v1';
 
+/** The data of an event as JSON: the fields by their names in TypeScript, bytes in base64. What is missing is empty. */
+export type EventJson = Record<string, unknown>;
+
 /** A kind of event: its subject, and how its data is encoded and decoded. */
 export interface EventDefinition<Data> {
   /** `<service>-<event>`: the last part of its consumers' names. */
@@ -22,20 +25,40 @@ export interface EventDefinition<Data> {
   type: string;
   encode(data: Data): Uint8Array;
   decode(bytes: Uint8Array): Data;
+  toJson(data: Data): EventJson;
+  /** Leaves out fields that this version does not know. */
+  fromJson(json: EventJson): Data;
 }
 
 interface Codec<Data> {
   encode(data: Data): { finish(): Uint8Array };
   decode(bytes: Uint8Array): Data;
+  fromPartial(data: Partial<Data>): Data;
 }
 
-function define<Data>(service: string, name: string, message: string, codec: Codec<Data>): EventDefinition<Data> {
+function define<Data extends object>(
+  service: string,
+  name: string,
+  message: string,
+  codec: Codec<Data>,
+): EventDefinition<Data> {
+  const ofBytes = Object.entries(codec.fromPartial({})).flatMap(([field, empty]) =>
+    empty instanceof Uint8Array ? [field] : [],
+  );
+  const convertBytes = (data: object, convert: (value: never) => unknown): EventJson => {
+    const fields = data as Record<string, never>;
+    const given = ofBytes.filter((field) => Object.hasOwn(data, field));
+    return { ...fields, ...Object.fromEntries(given.map((field) => [field, convert(fields[field]!)])) };
+  };
   return {
     name: `${service}-${name}`,
     subject: `scheduling.${service}.v1.${name}`,
     type: `scheduling.events.v1.${message}`,
     encode: (data) => codec.encode(data).finish(),
-    decode: (bytes) => codec.decode(bytes),
+    decode: (encoded) => codec.decode(encoded),
+    toJson: (data) => convertBytes(data, (value: Uint8Array) => Buffer.from(value).toString('base64')),
+    fromJson: (json) =>
+      codec.fromPartial(convertBytes(json, (value: string) => Buffer.from(value, 'base64')) as Partial<Data>),
   };
 }
 
@@ -84,6 +107,13 @@ export const events = {
   appointmentChanged: define('calendar', 'appointment-changed', 'AppointmentChanged', AppointmentChanged),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };
+
+const bySubject = new Map(Object.values(events).map((definition) => [definition.subject, definition]));
+
+/** The kind of event with this subject, whose data is not known; undefined if this version does not know it. */
+export function eventOf(subject: string): EventDefinition<unknown> | undefined {
+  return bySubject.get(subject);
+}
 
 /** The subjects of all events of a service. */
 export function subjectsOf(service: string): string {

@@ -1,6 +1,6 @@
 export { type Broker, connectBroker, type JetStream, retentionMs, streamSettings } from './broker.ts';
 export { isDenied, isRejectedUser } from './connection-trouble.ts';
-export { consumerName, type EventDefinition, events } from './events.ts';
+export { consumerName, type EventDefinition, type EventJson, eventOf, events } from './events.ts';
 export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
 export { isConsumerMissing } from './is-consumer-missing.ts';
 export {

@@ -79,5 +79,21 @@ export const messagingMigrations: { name: string; migrations: Record<string, Mig
         await sql`CREATE INDEX event_failure_failed_at ON event_failure (failed_at)`.execute(db);
       },
     },
+    // The relay encodes the data. Rows from before have the message: they are sent, and published again after a loss, for 7 days.
+    '0001-event-data': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`
+          ALTER TABLE outbox
+            ADD COLUMN data jsonb,
+            ALTER COLUMN type DROP NOT NULL,
+            ALTER COLUMN payload DROP NOT NULL,
+            ADD CONSTRAINT outbox_data_or_message CHECK (num_nonnulls(data, payload) = 1) NOT VALID`.execute(db);
+      },
+    },
+    '0002-event-data-checked': {
+      up: async (db: Kysely<unknown>) => {
+        await sql`ALTER TABLE outbox VALIDATE CONSTRAINT outbox_data_or_message`.execute(db);
+      },
+    },
   },
 };

@@ -1,7 +1,7 @@
-import type { EventDefinition } from '@scheduling/events';
+import { type EventDefinition, eventOf } from '@scheduling/events';
 import { withRows } from '@scheduling/postgres';
 import { currentActor, currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
-import type { Insertable, Transaction } from 'kysely';
+import type { Insertable, Selectable, Transaction } from 'kysely';
 import type { MessagingSchema, OutboxTable } from './schema.ts';
 
 /** Records an event in the transaction of the change that it reports. The relay publishes it after the commit. */
@@ -38,13 +38,10 @@ async function insertRows<Schema extends MessagingSchema>(
   await withRows(messaging.insertInto('outbox'), rows).execute();
 }
 
-/**
- * The outbox row of an event for a SQL function that writes the change and its event at once: the columns of the table,
- * with the payload in base64.
- */
+/** An event for a SQL function that writes the change and its event at once: the columns of its row of the outbox. */
 export function outboxJson<Data>(definition: EventDefinition<Data>, data: Data) {
-  const { requestId, payload, ...row } = outboxRow(definition, data);
-  return { ...row, request_id: requestId, payload: Buffer.from(payload).toString('base64') };
+  const { requestId, ...row } = outboxRow(definition, data);
+  return { ...row, request_id: requestId };
 }
 
 /** Where the events of a SQL function come from that writes them itself. */
@@ -55,8 +52,7 @@ export function originJson() {
 function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Insertable<OutboxTable> {
   return {
     subject: definition.subject,
-    type: definition.type,
-    payload: definition.encode(data),
+    data: definition.toJson(data),
     requestId: requestId(),
     traceparent: currentTraceparent() ?? null,
   };
@@ -64,4 +60,17 @@ function outboxRow<Data>(definition: EventDefinition<Data>, data: Data): Inserta
 
 function requestId(): string {
   return currentContext()?.requestId ?? newRequestId();
+}
+
+/** The type of a row of the outbox, and its message. Throws if this version does not know the kind of event. */
+export function encodeRow({
+  subject,
+  data,
+  type,
+  payload,
+}: Pick<Selectable<OutboxTable>, 'subject' | 'data' | 'type' | 'payload'>): { type: string; payload: Uint8Array } {
+  if (data === null) return { type: type!, payload: payload! };
+  const definition = eventOf(subject);
+  if (definition === undefined) throw new Error(`no event is published on ${subject}`);
+  return { type: definition.type, payload: definition.encode(definition.fromJson(data)) };
 }

@@ -2,6 +2,7 @@ import type { Broker, JetStream } from '@scheduling/events';
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
 import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
+import { encodeRow } from './outbox.ts';
 import { publishTraced } from './publish-traced.ts';
 import {
   advanceRefill,
@@ -42,7 +43,7 @@ interface Relay {
   count: (subject: string) => void;
   /** Cached until something fails. */
   stream: JetStream | undefined;
-  /** The unsent events up to this one are left out until {@link rejectedUntilMs}: NATS rejects them. */
+  /** The unsent events up to this one are left out until {@link rejectedUntilMs}: they cannot be published. */
   rejectedUpTo: string;
   rejectedUntilMs: number;
   /** Whether events that the stream lost are being published again. */
@@ -64,7 +65,7 @@ const defaultPollMs = 10_000;
 /** How often it polls while it is not active, or after a failure. */
 const attentivePollMs = 2_000;
 const refillPollMs = 100;
-/** How long events that NATS rejects are left out. */
+/** How long events that cannot be published are left out. */
 const rejectedMs = 2_000;
 /** A round costs about as much as the events that it publishes, so those of one moment share it. */
 const gatherMs = 100;
@@ -220,13 +221,13 @@ async function noteSent(
 
 interface PublishedBatch {
   sent: SentEvent[];
-  /** The ids of those that NATS rejects. */
+  /** The ids of those that NATS rejects, or that cannot be encoded. */
   rejected: string[];
   /** The first failure among the others. */
   failure: Error | undefined;
 }
 
-/** Stops when NATS answers nothing of a part: it is away. What it rejects does not keep back the others. */
+/** Stops when NATS answers nothing of a part: it is away. What is rejected does not keep back the others. */
 async function publishAll(
   relay: Relay,
   stream: JetStream,
@@ -255,14 +256,15 @@ async function publishPart(
   rows: OutboxRow[],
   repeated: boolean,
 ): Promise<PublishedBatch> {
+  const { encoded, rejected } = encodeRows(rows, logger);
   const publications = await publishTraced(
     publisher,
-    rows.map((row) => ({ ...row, service, time: row.createdAt, repeated })),
+    encoded.map((row) => ({ ...row, service, time: row.createdAt, repeated })),
   );
-  const part: PublishedBatch = { sent: [], rejected: [], failure: undefined };
+  const part: PublishedBatch = { sent: [], rejected, failure: undefined };
   let rejection: Error | undefined;
   for (const [index, publication] of publications.entries()) {
-    const { id, subject } = rows[index]!;
+    const { id, subject } = encoded[index]!;
     if ('sequence' in publication) {
       count(subject);
       part.sent.push({ id, sequence: publication.sequence });
@@ -279,4 +281,19 @@ async function publishPart(
       'NATS rejects events, retrying them later',
     );
   return part;
+}
+
+/** Those that cannot be encoded, such as kinds that only a newer version knows, wait like those that NATS rejects. */
+function encodeRows(rows: OutboxRow[], logger: Logger) {
+  const encoded: (OutboxRow & { type: string; payload: Uint8Array })[] = [];
+  const rejected: string[] = [];
+  for (const row of rows) {
+    try {
+      encoded.push({ ...row, ...encodeRow(row) });
+    } catch (error) {
+      rejected.push(row.id);
+      logger.warn({ err: error, id: row.id, subject: row.subject }, 'an event cannot be encoded, retrying it later');
+    }
+  }
+  return { encoded, rejected };
 }

@@ -1,4 +1,5 @@
-import type { Generated } from 'kysely';
+import type { EventJson } from '@scheduling/events';
+import type { ColumnType, Generated } from 'kysely';
 
 /** The tables of the outbox, the inbox and the audit trail, in the database of every service. */
 export interface MessagingSchema {
@@ -13,8 +14,10 @@ export interface MessagingSchema {
 export interface OutboxTable {
   id: Generated<string>;
   subject: string;
-  type: string;
-  payload: Uint8Array;
+  /** Null in a row from before 2027-01-21, which has the message itself. */
+  data: EventJson | null;
+  type: ColumnType<string | null, never, never>;
+  payload: ColumnType<Uint8Array | null, never, never>;
   requestId: string;
   /** The span in which the event occurred (W3C Trace Context), if it is traced. */
   traceparent: string | null;

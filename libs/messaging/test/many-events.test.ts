@@ -156,13 +156,14 @@ async function refuseLargeStatements(db: Kysely<MessagingSchema>): Promise<void>
 }
 
 async function insertSentEvents(db: Kysely<MessagingSchema>, count: number, ago: string): Promise<void> {
-  const { subject, type, encode } = events.customerChanged;
+  const { subject } = events.customerChanged;
   const versions = Array.from({ length: count }, (_, index) => index + 1);
-  const payloads = versions.map((version) => Buffer.from(encode(changedCustomer(version))).toString('hex'));
+  const facts = JSON.stringify(versions.map((version) => changedCustomer(version)));
   await sql`
-    INSERT INTO outbox (subject, type, payload, request_id, sent_at)
-    SELECT ${subject}, ${type}, decode(payload, 'hex'), 'request', now() - ${ago}::interval
-      FROM unnest(${payloads}::text[]) AS payload`.execute(db);
+    INSERT INTO outbox (subject, data, request_id, sent_at)
+    SELECT ${subject}, data, 'request', now() - ${ago}::interval FROM jsonb_array_elements(${facts}) AS data`.execute(
+    db,
+  );
 }
 
 async function insertProcessedEvents(db: Kysely<MessagingSchema>, count: number, ago: string): Promise<void> {

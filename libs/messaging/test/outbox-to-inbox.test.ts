@@ -120,7 +120,7 @@ describe('an event', () => {
   it('does not wait behind one that NATS rejects', async () => {
     const versions = Array.from({ length: 60 }, (_, index) => index);
     await append(...versions);
-    await sql`UPDATE outbox SET payload = decode(repeat('00', 2000000), 'hex') WHERE id = (SELECT id FROM outbox ORDER BY id LIMIT 1)`.execute(
+    await sql`UPDATE outbox SET data = jsonb_build_object('actor', repeat('x', 2000000)) WHERE id = (SELECT id FROM outbox ORDER BY id LIMIT 1)`.execute(
       database.kysely,
     );
     relay();

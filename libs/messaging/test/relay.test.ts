@@ -1,5 +1,5 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
-import { connectBroker, events, streamSettings } from '@scheduling/events';
+import { connectBroker, type EventJson, events, streamSettings } from '@scheduling/events';
 import { createDatabase, type Database, migrateDatabase } from '@scheduling/postgres';
 import {
   createTestDatabase,
@@ -9,7 +9,7 @@ import {
   testLogger,
   type TestNats,
 } from '@scheduling/testing';
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { appendEvent, type MessagingSchema, messagingMigrations, startRelay } from '../src/index.ts';
 import { startProxy } from './nats-proxy.ts';
@@ -110,12 +110,14 @@ describe('the relay', () => {
     expect(await published()).toEqual((await outbox()).map(({ id }) => id));
   });
 
-  const large = sql<Uint8Array>`decode(repeat('00', 2000000), 'hex')`;
-  const medium = sql<Uint8Array>`decode(repeat('00', 20000), 'hex')`;
-  it.each<[string, { subject?: string; payload?: RawBuilder<Uint8Array> }]>([
-    ['is larger than NATS accepts', { payload: large }],
-    ['is larger than the stream accepts', { payload: medium }],
+  const large = { actor: 'x'.repeat(2_000_000) };
+  const medium = { actor: 'x'.repeat(20_000) };
+  it.each<[string, { subject?: string; data?: EventJson }]>([
+    ['is larger than NATS accepts', { data: large }],
+    ['is larger than the stream accepts', { data: medium }],
     ['it may not publish', { subject: events.crmChanged.subject }],
+    ['only a newer version knows', { subject: 'scheduling.customer.v1.customer-celebrated' }],
+    ['does not fit its type', { data: { version: 'first' } }],
   ])('publishes all events but the one that %s', async (_, change) => {
     await manager.streams.update('scheduling', { max_msg_size: 10_000 });
     await append(101);
@@ -130,7 +132,7 @@ describe('the relay', () => {
     await manager.streams.update('scheduling', { max_msg_size: 10_000 });
     await append(601);
     const last = (await outbox()).at(-1)!;
-    await database.kysely.updateTable('outbox').set({ payload: medium }).where('id', '<', last.id).execute();
+    await database.kysely.updateTable('outbox').set({ data: medium }).where('id', '<', last.id).execute();
     relay();
     await eventually(async () => expect(await published()).toEqual([last.id]));
     await append(1);
@@ -144,7 +146,7 @@ describe('the relay', () => {
     relay();
     await eventually(async () => expect(await unsent()).toEqual([]));
     const [rejected, ...others] = (await outbox()).map(({ id }) => id);
-    await database.kysely.updateTable('outbox').set({ payload: medium }).where('id', '=', rejected!).execute();
+    await database.kysely.updateTable('outbox').set({ data: medium }).where('id', '=', rejected!).execute();
     await manager.streams.delete('scheduling');
     await manager.streams.add({ ...streamSettings, max_msg_size: 10_000 });
     await eventually(async () => expect(await unsent()).toMatchObject([{ id: rejected }]));
@@ -154,5 +156,25 @@ describe('the relay', () => {
         { refillAfter: null },
       ]),
     );
+  });
+
+  it('publishes an event as its protobuf message, and one from before 2027-01-21 as it was stored', async () => {
+    const { subject, type, encode, toJson } = customerChanged;
+    const [data, message] = [changedCustomer(1), Buffer.from(encode(changedCustomer(2)))];
+    await sql`
+      INSERT INTO outbox (subject, data, request_id) VALUES (${subject}, ${toJson(data)}, 'request')`.execute(
+      database.kysely,
+    );
+    await sql`
+      INSERT INTO outbox (subject, type, payload, request_id) VALUES (${subject}, ${type}, ${message}, 'request')`.execute(
+      database.kysely,
+    );
+    relay();
+    await eventually(async () => expect(await unsent()).toEqual([]));
+    const messages = await Promise.all([1, 2].map((seq) => manager.streams.getMessage('scheduling', { seq })));
+    expect(messages.map((each) => [each!.header.get('ce-type'), Buffer.from(each!.data)])).toEqual([
+      [type, Buffer.from(encode(data))],
+      [type, message],
+    ]);
   });
 });

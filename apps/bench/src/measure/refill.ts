@@ -16,7 +16,7 @@ import { query } from '@scheduling/test-stack/databases';
 import { startTestStack } from '@scheduling/test-stack/start-test-stack';
 
 const count = Number(process.argv[2] ?? 1_000_000);
-const { subject, type } = events.participationChanged;
+const { subject, toJson } = events.participationChanged;
 const consumer = 'notification-calendar-participation-changed';
 const perStatement = 50_000;
 const pauseMs = 5_000;
@@ -55,13 +55,13 @@ async function bookAndReceiveMail(): Promise<void> {
 }
 
 async function insertSentEvents(rows: number): Promise<void> {
-  const payload = Buffer.from(ParticipationChanged.encode(ParticipationChanged.create({ crmId: 'demo' })).finish());
+  const data = toJson(ParticipationChanged.create({ crmId: 'demo' }));
   const inserted = await query<{ id: string }>(
     'calendar',
-    `INSERT INTO outbox (id, subject, type, payload, request_id, sent_at)
-     SELECT uuidv7(ago), $1, $2, $3, 'measure', now() + ago FROM (SELECT random() * interval '-6 days' AS ago FROM generate_series(1, $4::int)) AS past
+    `INSERT INTO outbox (id, subject, data, request_id, sent_at)
+     SELECT uuidv7(ago), $1, $2, 'measure', now() + ago FROM (SELECT random() * interval '-6 days' AS ago FROM generate_series(1, $3::int)) AS past
      RETURNING id`,
-    [subject, type, payload, rows],
+    [subject, data, rows],
     info,
   );
   await query(

@@ -43,9 +43,9 @@ BEGIN
        ORDER BY reference COLLATE "C"
       RETURNING participation
     )
-    INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-    SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer), origin ->> 'request_id', origin ->> 'traceparent'
+    INSERT INTO outbox (subject, data, request_id, traceparent)
+    SELECT silently, participation_changed_data(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer),
+        origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,

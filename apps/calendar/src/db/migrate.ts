@@ -23,6 +23,7 @@ import * as oneName from './migrations/2026-12-08-2-one-name.ts';
 import * as oneNameEverywhere from './migrations/2026-12-08-3-one-name-everywhere.ts';
 import * as mailEvents from './migrations/2026-12-30-mail-events.ts';
 import * as eventCounts from './migrations/2027-01-01-event-counts.ts';
+import * as noEncoding from './migrations/0001-no-encoding.ts';
 
 const migrations = {
   '2026-11-21-tables': tables,
@@ -79,6 +80,7 @@ const repairs = {
   '2026-12-08-1-embedded-names': embeddedNames,
   '2026-12-08-2-one-name': oneName,
   '2026-12-08-3-one-name-everywhere': oneNameEverywhere,
+  '0001-no-encoding': noEncoding,
 };
 
 /** In execution order; the doctor compares the database with them. */

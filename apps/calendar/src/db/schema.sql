@@ -132,13 +132,15 @@ CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
   subject text NOT NULL,
-  type text NOT NULL,
-  payload bytea NOT NULL,
+  type text,
+  payload bytea,
   request_id text NOT NULL,
   traceparent text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   sent_at timestamp with time zone,
-  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+  data jsonb,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_data_or_message CHECK ((num_nonnulls(data, payload) = 1))
 );
 CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
 CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
@@ -369,21 +371,21 @@ CREATE OR REPLACE FUNCTION public.append_appointment_changed(place appointment, 
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  who text := coalesce(origin ->> 'actor', 'service');
-  payload bytea := convert_to(concat(
-    chr(10), chr(length(place.crm_id)), place.crm_id,
-    chr(18), '$', place.id,
-    chr(26), '$', place.provider_id,
-    chr(32), chr(CASE change WHEN 'CREATED' THEN 1 WHEN 'CANCELLED' THEN 2 WHEN 'DELETED' THEN 3 END),
-    CASE WHEN change <> 'CREATED' THEN chr(40) || chr(array_position('{ACTIVE,CANCELLED}'::text[], place.state)) END,
-    chr(48), proto_varint(place.revision + CASE WHEN change = 'CREATED' THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END),
-    chr(58), chr(length(who)), who,
-    chr(64), proto_varint(CASE WHEN change = 'CREATED' THEN 1 ELSE place.event_count + 1 END),
-    CASE WHEN place.capacity > 0 THEN chr(72) || proto_varint(place.capacity::integer) END), 'LATIN1');
+  is_new boolean := change = 'CREATED';
 BEGIN
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
+  INSERT INTO outbox (subject, data, request_id, traceparent)
   VALUES (
-    'scheduling.calendar.v1.appointment-changed', 'scheduling.events.v1.AppointmentChanged', payload,
+    'scheduling.calendar.v1.appointment-changed',
+    jsonb_strip_nulls(jsonb_build_object(
+      'crmId', place.crm_id,
+      'appointmentId', place.id,
+      'providerId', place.provider_id,
+      'change', 'APPOINTMENT_CHANGE_' || change,
+      'fromState', CASE WHEN NOT is_new THEN 'APPOINTMENT_STATE_' || place.state END,
+      'version', place.revision + CASE WHEN is_new THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END,
+      'actor', coalesce(origin ->> 'actor', 'service'),
+      'ordinal', CASE WHEN is_new THEN 1 ELSE place.event_count + 1 END,
+      'capacity', place.capacity::integer)),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -393,11 +395,11 @@ CREATE OR REPLACE FUNCTION public.append_participation_changed(change participat
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  INSERT INTO outbox (id, subject, type, payload, request_id, traceparent)
+  INSERT INTO outbox (id, subject, data, request_id, traceparent)
   VALUES (
     CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
-    origin ->> 'subject', 'scheduling.events.v1.ParticipationChanged',
-    participation_changed(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
+    origin ->> 'subject',
+    participation_changed_data(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -701,9 +703,9 @@ BEGIN
        ORDER BY reference COLLATE "C"
       RETURNING participation
     )
-    INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-    SELECT silently, 'scheduling.events.v1.ParticipationChanged',
-        participation_changed(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer), origin ->> 'request_id', origin ->> 'traceparent'
+    INSERT INTO outbox (subject, data, request_id, traceparent)
+    SELECT silently, participation_changed_data(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer),
+        origin ->> 'request_id', origin ->> 'traceparent'
       FROM made;
   END IF;
   RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
@@ -1173,35 +1175,32 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_changed(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
- RETURNS bytea
+CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
+ RETURNS jsonb
  LANGUAGE plpgsql
- IMMUTABLE
+ STABLE
 AS $function$
 DECLARE
-  states CONSTANT text[] := '{RESERVED,REQUESTED,BOOKED,CANCELED,DELETED}';
-  who text := coalesce(actor, 'service');
   has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
-  RETURN convert_to(concat(
-    chr(10), chr(length(change.crm_id)), change.crm_id,
-    chr(18), '$', change.id,
-    chr(24), CASE WHEN change.version < 128 THEN chr(change.version) ELSE proto_varint(change.version) END,
-    chr(32), chr(CASE cause WHEN 'CREATED' THEN 1 WHEN 'UPDATED' THEN 2 WHEN 'MOVED' THEN 4 WHEN 'REMOVED' THEN 6 END),
-    chr(40) || chr(array_position(states, from_state)),
-    chr(48) || chr(array_position(states, change.state)),
-    CASE WHEN has_mail THEN chr(56) || chr(1) END,
-    chr(66), '$', change.appointment_id,
-    chr(74), '$', provider,
-    chr(82) || '$' || change.customer_id,
-    chr(90), chr(length(who)), who,
-    CASE WHEN has_mail THEN chr(98) || '$' || previous_mail_event END,
-    CASE WHEN has_mail AND NOT change.invited THEN chr(104) || chr(1) END,
-    CASE WHEN change.exempt THEN chr(112) || chr(1) END,
-    chr(120), proto_varint(ordinal),
-    -- The tags have two bytes.
-    chr(130) || chr(1) || '$' || source,
-    chr(136) || chr(1) || proto_varint(source_ordinal)), 'LATIN1');
+  RETURN jsonb_strip_nulls(jsonb_build_object(
+    'crmId', change.crm_id,
+    'participationId', change.id,
+    'version', change.version,
+    'cause', 'PARTICIPATION_CHANGE_CAUSE_' || cause,
+    'fromState', 'PARTICIPATION_STATE_' || from_state,
+    'toState', 'PARTICIPATION_STATE_' || change.state,
+    'notify', has_mail,
+    'appointmentId', change.appointment_id,
+    'providerId', provider,
+    'customerId', change.customer_id,
+    'actor', coalesce(actor, 'service'),
+    'previousMailEventId', CASE WHEN has_mail THEN previous_mail_event END,
+    'neverInvited', has_mail AND NOT change.invited,
+    'exempt', change.exempt,
+    'ordinal', ordinal,
+    'previousAppointmentId', source,
+    'previousOrdinal', source_ordinal));
 END
 $function$;
 
@@ -1241,16 +1240,6 @@ AS $function$
       SELECT text FROM participation_message AS message
        WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
        ORDER BY message.version)))
-$function$;
-
-CREATE OR REPLACE FUNCTION public.proto_varint(value integer)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-  SELECT CASE WHEN value < 128 THEN chr(value) ELSE chr(value & 127 | 128) || CASE
-    WHEN value >> 7 < 128 THEN chr(value >> 7) ELSE chr(value >> 7 & 127 | 128) || CASE
-    WHEN value >> 14 < 128 THEN chr(value >> 14) ELSE chr(value >> 14 & 127 | 128) || chr(value >> 21) END END END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_appointment(request jsonb)

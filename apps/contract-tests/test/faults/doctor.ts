@@ -153,13 +153,13 @@ describe('the doctor', { timeout: 240_000 }, () => {
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {
     // Of nobody: NATS may get it when it resumes.
-    const { subject, type, encode } = events.customerChanged;
+    const { subject, toJson } = events.customerChanged;
     // The relay must not be faster than the doctor.
     await whileHanging('nats', async () => {
       await query(
         'customer',
-        `INSERT INTO outbox (subject, type, payload, request_id, created_at) VALUES ($1, $2, $3, 'r', now() - interval '3 minutes')`,
-        [subject, type, encode(CustomerChanged.fromPartial({ crmId: 'nobody', customerId: randomUUID(), version: 1 }))],
+        `INSERT INTO outbox (subject, data, request_id, created_at) VALUES ($1, $2, 'r', now() - interval '3 minutes')`,
+        [subject, toJson(CustomerChanged.fromPartial({ crmId: 'nobody', customerId: randomUUID(), version: 1 }))],
         stack.info,
       );
       try {

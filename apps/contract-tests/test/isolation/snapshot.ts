@@ -33,8 +33,7 @@ async function selectRows(service: DatabaseService): Promise<string> {
     ({ name }) =>
       `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
   );
-  const events = `SELECT 'outbox ' || id || ' ' || type FROM outbox
-                   WHERE EXISTS (SELECT FROM unnest($1::text[]) AS crm_id WHERE position(convert_to(crm_id, 'UTF8') IN payload) > 0)`;
+  const events = `SELECT 'outbox ' || id || ' ' || subject FROM outbox WHERE data ->> 'crmId' = ANY ($1)`;
   return `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`;
 }
 

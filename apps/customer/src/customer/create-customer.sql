@@ -1,7 +1,7 @@
 -- Creates a customer in one round trip with the event about it.
 --
 -- Request: crmId, id, providerId, providerReference, reference, userName, email, mobile, note, language (the last four may be null), event (a row of the
---   outbox, its payload in base64).
+--   outbox).
 -- Answer: outcome, which is created, exists, or provisional with the id of the customer that has the reference.
 CREATE OR REPLACE FUNCTION create_customer(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,8 +23,8 @@ BEGIN
     RETURN jsonb_build_object('outcome', 'exists');
   END LOOP;
 
-  INSERT INTO outbox (subject, type, payload, request_id, traceparent)
-  VALUES (event ->> 'subject', event ->> 'type', decode(event ->> 'payload', 'base64'), event ->> 'request_id', event ->> 'traceparent');
+  INSERT INTO outbox (subject, data, request_id, traceparent)
+  VALUES (event ->> 'subject', event -> 'data', event ->> 'request_id', event ->> 'traceparent');
   RETURN jsonb_build_object('outcome', 'created');
 END
 $$;

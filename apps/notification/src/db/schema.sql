@@ -121,13 +121,15 @@ CREATE INDEX mail_user ON public.mail USING btree (crm_id, user_id) WHERE (user_
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
   subject text NOT NULL,
-  type text NOT NULL,
-  payload bytea NOT NULL,
+  type text,
+  payload bytea,
   request_id text NOT NULL,
   traceparent text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   sent_at timestamp with time zone,
-  CONSTRAINT outbox_pkey PRIMARY KEY (id)
+  data jsonb,
+  CONSTRAINT outbox_pkey PRIMARY KEY (id),
+  CONSTRAINT outbox_data_or_message CHECK ((num_nonnulls(data, payload) = 1))
 );
 CREATE INDEX outbox_sent_at ON public.outbox USING btree (sent_at);
 CREATE INDEX outbox_unsent ON public.outbox USING btree (id) WHERE (sent_at IS NULL);
