@@ -14,7 +14,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateNotificationDatabase } from '../src/db/migrate.ts';
 import type { MailContent, NotificationSchema } from '../src/db/schema.ts';
 import { eraseMails } from '../src/erasure/erase-customer.ts';
-import type { MailTemplate } from '../src/language/texts.ts';
+import type { MailTemplate } from '@scheduling/runtime';
 import { createQuotaCheck, type MailQuotas } from '../src/mail/check-quotas.ts';
 import { startMailDelivery } from '../src/mail/deliver-mails.ts';
 import { mailTable } from '../src/mail/mail-table.ts';

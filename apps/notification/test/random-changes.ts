@@ -2,7 +2,7 @@ import { type ChangeBookingRequest, ParticipationState, type TimeslotPlace } fro
 import { patiently } from '@scheduling/testing';
 import type { Random } from '@scheduling/testing/random';
 import type { CalendarMethod } from '../src/calendar/write-calendar.ts';
-import type { MailTemplate } from '../src/language/texts.ts';
+import type { MailTemplate } from '@scheduling/runtime';
 import { crmId, providerReference, type Surroundings } from './stack.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;

@@ -1,5 +1,5 @@
 import type { ReceivedMail } from '@scheduling/testing';
-import type { MailTemplate } from '../src/language/texts.ts';
+import type { MailTemplate } from '@scheduling/runtime';
 
 /** What the subjects of English mails begin with. */
 const templates: Record<string, MailTemplate> = {

@@ -14,6 +14,12 @@ export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from '.
 export { parseLanguageTag } from './language-tag.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
+export {
+  type MailTemplate,
+  mailTemplates,
+  type ParticipationMailTemplate,
+  participationMailTemplates,
+} from './mail-templates.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export {

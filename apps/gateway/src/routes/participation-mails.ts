@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { MailState, type ParticipationMail } from '@scheduling/contracts/notification/v1';
 import { enumNames } from '@scheduling/rpc';
+import { type ParticipationMailTemplate, participationMailTemplates } from '@scheduling/runtime';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { oneOf, pathReference } from '../fields.ts';
@@ -45,25 +46,12 @@ function presentMail({ createdAt, finishedAt, ...mail }: ParticipationMail) {
   return {
     ...mail,
     // A newer service may have templates that the document of this gateway does not list.
-    template: mail.template as (typeof templates)[number],
+    template: mail.template as ParticipationMailTemplate,
     state: presentEnum(MailState, mail.state),
     createdAt: presentInstant(createdAt),
     finishedAt: finishedAt && presentInstant(finishedAt),
   };
 }
-
-/** interface 6.3: those that are about a participation. */
-const templates = [
-  'booking-confirmed',
-  'request-received',
-  'request-confirmed',
-  'request-declined',
-  'booking-moved',
-  'appointment-changed',
-  'request-changed',
-  'booking-cancelled',
-  'appointment-cancelled',
-] as const;
 
 const mailExample = {
   id: '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e',
@@ -87,7 +75,7 @@ const resentExample = {
 const mail = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
-    template: oneOf(templates),
+    template: oneOf(participationMailTemplates),
     state: oneOf(enumNames(MailState), { description: '`SENT`: the mail server has accepted it.' }),
     error: nullableString({
       description:

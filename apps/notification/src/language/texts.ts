@@ -1,19 +1,4 @@
-/** The kinds of mail, by what happened. */
-export const mailTemplates = [
-  'booking-confirmed',
-  'request-received',
-  'request-confirmed',
-  'request-declined',
-  'booking-moved',
-  'appointment-changed',
-  'request-changed',
-  'booking-cancelled',
-  'appointment-cancelled',
-  'removed-by-deletion',
-  'email-verification',
-] as const;
-
-export type MailTemplate = (typeof mailTemplates)[number];
+import type { MailTemplate } from '@scheduling/runtime';
 
 /** The texts of one mail. */
 export interface MailTexts {

@@ -16,7 +16,7 @@ import {
 import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
 import { contactOf, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
-import type { MailOfChange } from './mail-of-change.ts';
+import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
 /** Who receives a mail, as of now. */
@@ -118,20 +118,7 @@ function detailsOf(
 }
 
 function toneOf({ template }: MailOfChange): Tone {
-  switch (template) {
-    case 'booking-confirmed':
-    case 'request-confirmed':
-    case 'booking-moved':
-    case 'appointment-changed':
-      return 'good';
-    case 'request-received':
-    case 'request-changed':
-      return 'waiting';
-    case 'request-declined':
-    case 'booking-cancelled':
-    case 'appointment-cancelled':
-      return 'ended';
-  }
+  return participationMailKinds[template].tone;
 }
 
 function calendarOf(

@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { describe, expect, it } from 'vitest';
-import { calendarOfTemplate, mailOfChange } from './mail-of-change.ts';
+import { mailOfChange, participationMailKinds } from './mail-of-change.ts';
 
 const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const { CREATED, UPDATED, APPOINTMENT_CANCELLED, APPOINTMENT_CHANGED, MOVED } = ParticipationChangeCause;
@@ -50,7 +50,7 @@ describe('the mail of a change', () => {
 });
 
 describe('what a mail does to the calendar if that was not recorded', () => {
-  it.each(Object.entries(calendarOfTemplate))('%s: %s', (template, calendar) => {
+  it.each(Object.entries(participationMailKinds))('%s: $calendar', (template, { calendar }) => {
     const known = mails
       .values()
       .filter((mail) => mail.startsWith(`${template} `))

@@ -1,12 +1,13 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import type { ParticipationMailTemplate } from '@scheduling/runtime';
 import type { CalendarMethod } from '../calendar/write-calendar.ts';
-import type { MailTemplate } from '../language/texts.ts';
+import type { Tone } from './layout.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
 
 export interface MailOfChange {
-  template: Exclude<MailTemplate, 'removed-by-deletion' | 'email-verification'>;
+  template: ParticipationMailTemplate;
   /**
    * What the mail does to the person's calendar. Only bookings are added to it, so only the end of a booking to which
    * the person was invited is a removal.
@@ -14,20 +15,27 @@ export interface MailOfChange {
   calendar?: CalendarMethod | undefined;
 }
 
-/**
- * What each mail does to the person's calendar if that was not recorded. Appointment cancelled may be about somebody
- * who was not booked: a calendar ignores the removal of what it does not have.
- */
-export const calendarOfTemplate: Record<MailOfChange['template'], CalendarMethod | undefined> = {
-  'booking-confirmed': 'REQUEST',
-  'request-received': undefined,
-  'request-confirmed': 'REQUEST',
-  'request-declined': undefined,
-  'booking-moved': 'REQUEST',
-  'appointment-changed': 'REQUEST',
-  'request-changed': undefined,
-  'booking-cancelled': 'CANCEL',
-  'appointment-cancelled': 'CANCEL',
+interface ParticipationMailKind {
+  tone: Tone;
+  /**
+   * What the mail does to the person's calendar if that was not recorded. Appointment cancelled may be about somebody
+   * who was not booked: a calendar ignores the removal of what it does not have.
+   */
+  calendar: CalendarMethod | undefined;
+  /** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
+  isUrgent: boolean;
+}
+
+export const participationMailKinds: Record<ParticipationMailTemplate, ParticipationMailKind> = {
+  'booking-confirmed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-received': { tone: 'waiting', calendar: undefined, isUrgent: false },
+  'request-confirmed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-declined': { tone: 'ended', calendar: undefined, isUrgent: true },
+  'booking-moved': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'appointment-changed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-changed': { tone: 'waiting', calendar: undefined, isUrgent: false },
+  'booking-cancelled': { tone: 'ended', calendar: 'CANCEL', isUrgent: true },
+  'appointment-cancelled': { tone: 'ended', calendar: 'CANCEL', isUrgent: true },
 };
 
 /** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */

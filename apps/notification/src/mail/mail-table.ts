@@ -1,19 +1,18 @@
 import type { LeasedRow, LeasedTable } from '@scheduling/delivery';
 import { consumerName, events, retentionMs } from '@scheduling/events';
+import { type MailTemplate, participationMailTemplates } from '@scheduling/runtime';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { MailTable, UnwrittenMailTable } from '../db/schema.ts';
-import type { MailTemplate } from '../language/texts.ts';
+import { participationMailKinds } from './mail-of-change.ts';
 
 export type MailRow = Selectable<MailTable> & LeasedRow;
 export type UnwrittenMailRow = Selectable<UnwrittenMailTable> & LeasedRow;
 
-/** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */
+/** The kinds of mail that never wait for a quota. */
 export const urgentTemplates: readonly string[] = [
-  'appointment-cancelled',
-  'booking-cancelled',
-  'removed-by-deletion',
-  'request-declined',
-] satisfies MailTemplate[];
+  ...participationMailTemplates.filter((template) => participationMailKinds[template].isUrgent),
+  'removed-by-deletion' satisfies MailTemplate,
+];
 
 /** How many mails about one thing wait, not counting urgent ones: the first, and the newest. */
 export const maxWaitingAboutOne = 5;

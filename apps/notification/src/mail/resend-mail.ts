@@ -4,7 +4,7 @@ import type { Selectable, Transaction } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
-import { calendarOfTemplate, type MailOfChange } from './mail-of-change.ts';
+import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
 import {
   answeredByPreviousVersion,
   describeMail,
@@ -69,7 +69,10 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
 /** A mail without an actor was stored by a version that did not record what it does to the calendar. */
 function changeOf({ template, actor, calendarMethod }: Selectable<MailTable>): MailOfChange {
   const known = template as MailOfChange['template'];
-  return { template: known, calendar: (actor === null ? calendarOfTemplate[known] : calendarMethod) ?? undefined };
+  return {
+    template: known,
+    calendar: (actor === null ? participationMailKinds[known].calendar : calendarMethod) ?? undefined,
+  };
 }
 
 async function storeCopy(tx: Transaction<NotificationSchema>, copy: MailIntent): Promise<ParticipationMail> {

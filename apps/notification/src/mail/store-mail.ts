@@ -1,9 +1,8 @@
 import { callFunction, type Database } from '@scheduling/postgres';
-import { currentContext, currentTraceparent, newRequestId } from '@scheduling/runtime';
+import { currentContext, currentTraceparent, type MailTemplate, newRequestId } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { MailContent, NotificationSchema } from '../db/schema.ts';
-import type { MailTemplate } from '../language/texts.ts';
 import { maxWaitingAboutOne, urgentTemplates } from './mail-table.ts';
 
 export interface MailIntent {

@@ -1,13 +1,13 @@
 import { type GetParticipationNoticeResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import { type MailTemplate, type ParticipationMailTemplate, participationMailTemplates } from '@scheduling/runtime';
 import type { MailContent } from '../db/schema.ts';
 import { languages } from '../language/language.ts';
-import type { MailTemplate } from '../language/texts.ts';
 import { composeParticipationMail } from '../mail/compose-participation-mail.ts';
 import { composeRemovalMail } from '../mail/compose-removal-mail.ts';
 import { composeVerificationMail } from '../mail/compose-verification-mail.ts';
 import { organizerOf, senderOf } from '../mail/mail-addresses.ts';
-import type { MailOfChange } from '../mail/mail-of-change.ts';
+import { participationMailKinds } from '../mail/mail-of-change.ts';
 
 export interface SampleMail {
   template: MailTemplate;
@@ -51,21 +51,22 @@ const videoCall = {
   address: { kind: { $case: 'text' as const, value: 'https://meet.example/studio-sonnengruss' } },
 };
 
-const changes: (MailOfChange & { message?: string; at?: typeof videoCall })[] = [
-  {
-    template: 'booking-confirmed',
-    calendar: 'REQUEST',
-    message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.',
-  },
-  { template: 'request-received' },
-  { template: 'request-confirmed', calendar: 'REQUEST', at: videoCall },
-  { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
-  { template: 'booking-moved', calendar: 'REQUEST', at: videoCall },
-  { template: 'appointment-changed', calendar: 'REQUEST' },
-  { template: 'request-changed' },
-  { template: 'booking-cancelled', calendar: 'CANCEL', at: videoCall },
-  { template: 'appointment-cancelled', calendar: 'CANCEL', message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
-];
+interface Sample {
+  message?: string;
+  at?: typeof videoCall;
+}
+
+const changes: Record<ParticipationMailTemplate, Sample> = {
+  'booking-confirmed': { message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.' },
+  'request-received': {},
+  'request-confirmed': { at: videoCall },
+  'request-declined': { message: 'An diesem Tag sind wir leider ausgebucht.' },
+  'booking-moved': { at: videoCall },
+  'appointment-changed': {},
+  'request-changed': {},
+  'booking-cancelled': { at: videoCall },
+  'appointment-cancelled': { message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
+};
 
 /** Every mail in every language, with made-up data, of a CRM without a brand and of one with it. */
 export function sampleMails(recipient: string): SampleMail[] {
@@ -96,16 +97,16 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
     organizer: organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined }),
   };
   const recipient = { name: 'Anna Beispiel', email: address, language };
-  const aboutChanges = changes.map(({ message, at, ...mail }) => ({
-    template: mail.template,
+  const aboutChanges = participationMailTemplates.map((template) => ({
+    template,
     content: composeParticipationMail({
       ...shared,
       participationId,
       version: 1,
-      mail,
+      mail: { template, calendar: participationMailKinds[template].calendar },
       actor: 'crm:sample',
       recipient,
-      notice: noticeOf(message, at),
+      notice: noticeOf(changes[template]),
     }),
   }));
   const removal = composeRemovalMail({
@@ -135,7 +136,7 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
   return samples.map((sample) => ({ ...sample, language }));
 }
 
-function noticeOf(message: string | undefined, at: typeof videoCall | undefined): GetParticipationNoticeResponse {
+function noticeOf({ message, at }: Sample): GetParticipationNoticeResponse {
   return {
     participation: { reference: 'R-2027-0815', name: '', state: ParticipationState.BOOKED, messages: [] },
     appointment: {
