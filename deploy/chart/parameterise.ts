@@ -1,4 +1,5 @@
-import { isService, type Service, type Source } from './sources.ts';
+import type { Service } from '@scheduling/runtime';
+import { isService, type Source } from './sources.ts';
 import { Expression, type Fields, Inserted, type Node, Optional, readAt, replaceAt } from './template.ts';
 
 /** What the chart has at a place of a manifest, by its path; a function gets what the manifest has there. */

@@ -1,3 +1,4 @@
+import { databaseServices, type Service } from '@scheduling/runtime';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -9,8 +10,7 @@ import { type Fields, Optional, replaceAt } from './template.ts';
 
 const deployFolder = join(import.meta.dirname, '..');
 
-export const services = ['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
-export type Service = (typeof services)[number];
+export const services = ['gateway', ...databaseServices] as const;
 
 /** What components can change. */
 const resources = [...services.map((service) => `kubernetes/base/${service}`), 'kubernetes/admin'];

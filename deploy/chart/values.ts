@@ -1,7 +1,8 @@
+import type { Service } from '@scheduling/runtime';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Document, type YAMLMap } from 'yaml';
-import { type Service, services } from './sources.ts';
+import { services } from './sources.ts';
 import { helmYaml, type Node } from './template.ts';
 
 /** The parts of a JSON schema that this one uses. */

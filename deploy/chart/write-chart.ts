@@ -1,8 +1,9 @@
+import type { Service } from '@scheduling/runtime';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { parameterise } from './parameterise.ts';
-import { isService, readSources, type Service, services, type Source } from './sources.ts';
+import { isService, readSources, services, type Source } from './sources.ts';
 import { helmYaml, type Node, readAt, writeTemplate } from './template.ts';
 import { type ServiceDefaults, valuesSchema, writeValues } from './values.ts';
 

@@ -1,3 +1,4 @@
+import { services } from '@scheduling/runtime';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -39,9 +40,7 @@ it.each([
   ...globSync('docs/**/*.md', { cwd: repositoryRoot }),
   'README.md',
   'deploy/README.md',
-  ...['gateway', 'identity', 'calendar', 'customer', 'notification', 'webhook', 'local'].map(
-    (app) => `apps/${app}/README.md`,
-  ),
+  ...[...services, 'local'].map((app) => `apps/${app}/README.md`),
 ])('the links of %s are valid', (file) => {
   const text = readFileSync(join(repositoryRoot, file), 'utf8');
   const links = [...text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)].map(([, link = '']) => link);

@@ -1,15 +1,7 @@
 import { type NatsSettings, readOptionalNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
+import { type DatabaseService, databaseServices, type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
 import { userInfo } from 'node:os';
-
-/** The services that answer operators. */
-export const services = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
-export type Service = (typeof services)[number];
-
-/** The services that consume events; a consumer's name begins with the name of its service. */
-export const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
-export type ConsumingService = (typeof consumingServices)[number];
 
 /** A running system; anything not given is not checked. */
 export interface System {
@@ -18,7 +10,7 @@ export interface System {
   /** Where clients reach the gateway. */
   gateway: string | undefined;
   /** gRPC addresses for operators, `host:port`. */
-  services: Partial<Record<Service, string>>;
+  services: Partial<Record<DatabaseService, string>>;
   nats: NatsSettings | undefined;
   smtp: string | undefined;
   /** The certificate for the name `admin`, if the services use mutual TLS. */
@@ -37,11 +29,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): System {
   }));
 }
 
-export function addressVariable(service: Service): string {
+export function addressVariable(service: DatabaseService): string {
   return `${service.toUpperCase()}_ADDRESS`;
 }
 
 function readAddresses(read: EnvironmentReader): System['services'] {
-  const addresses = services.map((service) => [service, read.text(addressVariable(service), '')] as const);
+  const addresses = databaseServices.map((service) => [service, read.text(addressVariable(service), '')] as const);
   return Object.fromEntries(addresses.filter(([, address]) => address !== ''));
 }

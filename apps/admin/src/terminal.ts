@@ -1,9 +1,9 @@
 import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
-import { EnvironmentError } from '@scheduling/runtime';
+import { type DatabaseService, EnvironmentError } from '@scheduling/runtime';
 import { styleText } from 'node:util';
 import { callOptions } from './call-options.ts';
-import { addressVariable, readConfig, type Service } from './config.ts';
+import { addressVariable, readConfig } from './config.ts';
 
 export const output = process.stdout;
 // The reader of the output may close the pipe (`| head`).
@@ -23,7 +23,7 @@ export function showTime(time: Date | undefined): string {
 }
 
 /** The address of a service, from `IDENTITY_ADDRESS` and so on. */
-export function addressOf(service: Service): string {
+export function addressOf(service: DatabaseService): string {
   const address = readConfig(process.env).services[service];
   if (address === undefined)
     throw new EnvironmentError([

@@ -1,3 +1,5 @@
+import type { Service } from '@scheduling/runtime';
+
 /**
  * The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows
  * the same calls.
@@ -49,4 +51,4 @@ export const callers = {
     getBooked: ['customer'],
     excludeCustomer: ['customer'],
   },
-};
+} satisfies Record<string, Record<string, Service[]>>;

@@ -1,6 +1,6 @@
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
-import { appendEvent, type Subscription, subscription } from '@scheduling/messaging';
+import { appendEvent, type Subscription, subscriptions } from '@scheduling/messaging';
 import { findAtOwner, storeCustomer } from './customer/customer-copy.ts';
 import { forgetRemovedParticipations, removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
@@ -10,22 +10,22 @@ import { storeProvider } from './provider/provider-copy.ts';
 /** Events from other services: calendar refreshes its copies of providers and customers, and erases deleted people. */
 export function calendarSubscriptions(dependencies: CalendarDependencies): Subscription<CalendarSchema>[] {
   const { identity } = dependencies;
-  return [
-    subscription(events.providerChanged, async ({ crmId, providerId }) => {
+  return subscriptions<CalendarSchema, 'calendar'>({
+    providerChanged: async ({ crmId, providerId }) => {
       const answer = await undefinedIfNotFound(
         identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }),
       );
       return async (tx) => {
         if (answer?.provider) await storeProvider(tx, crmId, answer.provider);
       };
-    }),
-    subscription(events.customerChanged, async ({ crmId, customerId }) => {
+    },
+    customerChanged: async ({ crmId, customerId }) => {
       const customer = await findAtOwner(dependencies, crmId, customerId);
       return async (tx) => {
         if (customer) await storeCustomer(tx, crmId, customer);
       };
-    }),
-    subscription(events.customerErasureRequested, async ({ crmId, customerId, erasureId, byAddress }) => {
+    },
+    customerErasureRequested: async ({ crmId, customerId, erasureId, byAddress }) => {
       // Already done when the deletion was requested; repeated in case this database has been restored from a backup
       // since.
       if (!byAddress) await removeCustomer(dependencies, { crmId, customerId, ignoreFutureAppointments: true });
@@ -33,6 +33,6 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
         await forgetRemovedParticipations(tx, { crmId, customerId });
         await appendEvent(tx, events.calendarErasureConfirmed, { crmId, erasureId, service: 'calendar' });
       };
-    }),
-  ];
+    },
+  });
 }

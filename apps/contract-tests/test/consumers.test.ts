@@ -1,13 +1,12 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
-import { consumedEvents, consumerName } from '@scheduling/events';
+import { consumedEvents, consumerName, consumingServices } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
-import { consumingServices } from '@scheduling/stack';
 import { expect, inject, it } from 'vitest';
 
 it.each(consumingServices)('%s consumes exactly the events that its NATS user may', async (service) => {
   using client = createClient(ConsumerServiceService, service, inject('stack').admin[service]);
   const { consumers } = await client.listConsumers({});
-  const permitted = consumedEvents[service].map((definition) => ({
+  const permitted = consumedEvents(service).map((definition) => ({
     name: consumerName(service, definition),
     subject: definition.subject,
   }));

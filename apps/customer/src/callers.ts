@@ -1,3 +1,5 @@
+import type { Service } from '@scheduling/runtime';
+
 /**
  * The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows
  * the same calls.
@@ -21,4 +23,4 @@ export const callers = {
     getErasureNotice: ['notification'],
     getErasureAddress: ['notification'],
   },
-};
+} satisfies Record<string, Record<string, Service[]>>;

@@ -1,11 +1,15 @@
-import { events } from '@scheduling/events';
-import { type Subscription, subscription } from '@scheduling/messaging';
+import type { CustomerErasureConfirmed } from '@scheduling/contracts/events/v1';
+import { type Subscription, subscriptions } from '@scheduling/messaging';
+import type { Transaction } from 'kysely';
 import type { CustomerSchema } from './db/schema.ts';
 import { confirmErasure } from './erasure/confirm-erasure.ts';
 
 /** Events from other services and how this service handles them. */
 export function customerSubscriptions(): Subscription<CustomerSchema>[] {
-  return [events.calendarErasureConfirmed, events.notificationErasureConfirmed].map((definition) =>
-    subscription(definition, async (confirmed) => (tx) => confirmErasure(tx, confirmed)),
-  );
+  const confirm = async (confirmed: CustomerErasureConfirmed) => (tx: Transaction<CustomerSchema>) =>
+    confirmErasure(tx, confirmed);
+  return subscriptions<CustomerSchema, 'customer'>({
+    calendarErasureConfirmed: confirm,
+    notificationErasureConfirmed: confirm,
+  });
 }

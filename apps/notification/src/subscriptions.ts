@@ -4,8 +4,7 @@ import type {
   ParticipationChanged,
 } from '@scheduling/contracts/events/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
-import { events } from '@scheduling/events';
-import { type Effect, type Subscription, subscription } from '@scheduling/messaging';
+import { type Effect, type Subscription, subscriptions } from '@scheduling/messaging';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { eraseMailsTo } from './erasure/erase-address.ts';
@@ -21,14 +20,12 @@ import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 
 /** Which events create mails, and which delete them. */
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
-  return [
-    subscription(events.participationChanged, (change, { eventId }) => mailAboutChange(change, eventId)),
-    subscription(events.emailVerificationRequested, (request, { eventId }) =>
-      mailForVerification(dependencies, request, eventId),
-    ),
-    subscription(events.userDeleted, async (user) => (tx) => eraseUser(tx, user)),
-    subscription(events.customerErasureRequested, (request) => eraseCustomer(dependencies, request)),
-  ];
+  return subscriptions<NotificationSchema, 'notification'>({
+    participationChanged: (change, { eventId }) => mailAboutChange(change, eventId),
+    emailVerificationRequested: (request, { eventId }) => mailForVerification(dependencies, request, eventId),
+    userDeleted: async (user) => (tx) => eraseUser(tx, user),
+    customerErasureRequested: (request) => eraseCustomer(dependencies, request),
+  });
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { Service } from '@scheduling/runtime';
+
 /**
  * The services that may call each method, by the names in their certificates; the diagram in docs/architecture.md shows
  * the same calls.
@@ -16,4 +18,4 @@ export const callers = {
     testWebhook: ['gateway'],
     listAttempts: ['gateway'],
   },
-};
+} satisfies Record<string, Record<string, Service[]>>;

@@ -2002,7 +2002,23 @@ export interface components {
              * @description Unique: an event that arrives again is the same one.
              */
             id: string;
-            /** @description One of `participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.changed`, `appointment.cancelled`, `appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`. There may be new ones. */
+            /**
+             * @description There may be new ones.
+             *
+             *     - `participation.created`: Booked, requested or reserved, alone or together with its appointment.
+             *     - `participation.changed`: Another state, also because the appointment was cancelled; or the time, place or title of the appointment changed.
+             *     - `participation.moved`: To another appointment.
+             *     - `participation.removed`: It no longer exists: the reservation expired, its customer was deleted, or its appointment was.
+             *     - `appointment.created`: By itself, in a series, or by a booking of a slot.
+             *     - `appointment.changed`: An update changed something of it. What concerns those who take part is also an event of each participation.
+             *     - `appointment.cancelled`: Also by itself, when the last participation of an appointment that a booking made is cancelled.
+             *     - `appointment.deleted`: Also by itself, when the last reservation of an appointment that a booking made expires.
+             *     - `customer.created`: By a request, or by the booking that brought it.
+             *     - `customer.changed`: Something of it, also its reference.
+             *     - `customer.deleted`: Its personal data is erased.
+             *     - `mail.failed`: A mail was given up. `data.id` is that of the participation, if it was about one.
+             *     - `webhook.disabled`: Events could not be delivered to a webhook, and no more are sent. Not if the CRM disabled it itself.
+             */
             type: string;
             /**
              * Format: date-time
@@ -8909,7 +8925,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of events; 100 by default. */
                 limit?: number;
-                /** @description Only events of these types, separated by commas: `participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.changed`, `appointment.cancelled`, `appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`. A page may then be empty although more follow. */
+                /** @description Only events of these types, separated by commas: `participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.changed`, `appointment.cancelled`, `appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed`, `webhook.disabled`. A page may then be empty although more follow. */
                 types?: string;
                 /** @description Only events of this provider. A page may then be empty although more follow. */
                 providerRef?: string;

@@ -11,6 +11,7 @@ import {
   ProviderChanged,
   UserDeleted,
 } from '@scheduling/contracts/events/v1';
+import { type DatabaseService, databaseServices } from '@scheduling/runtime';
 
 /** The data of an event as JSON: the fields by their names in TypeScript, bytes in base64. What is missing is empty. */
 export type EventJson = Record<string, unknown>;
@@ -37,7 +38,7 @@ interface Codec<Data> {
 }
 
 function define<Data extends object>(
-  service: string,
+  service: DatabaseService,
   name: string,
   message: string,
   codec: Codec<Data>,
@@ -107,6 +108,68 @@ export const events = {
   appointmentChanged: define('calendar', 'appointment-changed', 'AppointmentChanged', AppointmentChanged),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };
+
+export type EventName = keyof typeof events;
+export type EventData<Name extends EventName> = ReturnType<(typeof events)[Name]['decode']>;
+
+/** The events that each service handles: its `subscriptions.ts` has a handler for each, and its NATS user may consume them. */
+const consumed = {
+  identity: [],
+  calendar: ['providerChanged', 'customerChanged', 'customerErasureRequested'],
+  customer: ['calendarErasureConfirmed', 'notificationErasureConfirmed'],
+  notification: ['participationChanged', 'emailVerificationRequested', 'userDeleted', 'customerErasureRequested'],
+  webhook: [
+    'participationChanged',
+    'participationChangedSilently',
+    'appointmentChanged',
+    'customerChanged',
+    'mailFailed',
+  ],
+} as const satisfies Record<DatabaseService, readonly EventName[]>;
+
+export type ConsumedEvent<Service extends DatabaseService> = (typeof consumed)[Service][number];
+/** A consumer's name begins with the name of its service. */
+export type ConsumingService = {
+  [Service in DatabaseService]: [ConsumedEvent<Service>] extends [never] ? never : Service;
+}[DatabaseService];
+
+export const consumingServices = databaseServices.filter(
+  (service): service is ConsumingService => consumed[service].length > 0,
+);
+
+export function consumedEvents(service: DatabaseService): EventDefinition<unknown>[] {
+  return consumed[service].map((name) => events[name]);
+}
+
+/**
+ * What CRMs are told, by the type that they see, and when (interface 6.2). Webhook derives it from the events that it
+ * consumes.
+ */
+export const crmEventTypes = {
+  'participation.created': 'Booked, requested or reserved, alone or together with its appointment.',
+  'participation.changed':
+    'Another state, also because the appointment was cancelled; or the time, place or title of the appointment changed.',
+  'participation.moved': 'To another appointment.',
+  'participation.removed':
+    'It no longer exists: the reservation expired, its customer was deleted, or its appointment was.',
+  'appointment.created': 'By itself, in a series, or by a booking of a slot.',
+  'appointment.changed':
+    'An update changed something of it. What concerns those who take part is also an event of each participation.',
+  'appointment.cancelled':
+    'Also by itself, when the last participation of an appointment that a booking made is cancelled.',
+  'appointment.deleted': 'Also by itself, when the last reservation of an appointment that a booking made expires.',
+  'customer.created': 'By a request, or by the booking that brought it.',
+  'customer.changed': 'Something of it, also its reference.',
+  'customer.deleted': 'Its personal data is erased.',
+  'mail.failed': 'A mail was given up. `data.id` is that of the participation, if it was about one.',
+  'webhook.disabled':
+    'Events could not be delivered to a webhook, and no more are sent. Not if the CRM disabled it itself.',
+} as const;
+export type CrmEventType = keyof typeof crmEventTypes;
+
+export function isCrmEventType(text: string): text is CrmEventType {
+  return Object.hasOwn(crmEventTypes, text);
+}
 
 const bySubject = new Map(Object.values(events).map((definition) => [definition.subject, definition]));
 

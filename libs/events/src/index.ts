@@ -1,6 +1,20 @@
 export { type Broker, connectBroker, type JetStream, retentionMs, streamSettings } from './broker.ts';
 export { isDenied, isRejectedUser } from './connection-trouble.ts';
-export { consumerName, type EventDefinition, type EventJson, eventOf, events } from './events.ts';
+export {
+  type ConsumedEvent,
+  consumedEvents,
+  consumerName,
+  type ConsumingService,
+  consumingServices,
+  type CrmEventType,
+  crmEventTypes,
+  type EventData,
+  type EventDefinition,
+  type EventJson,
+  eventOf,
+  events,
+  isCrmEventType,
+} from './events.ts';
 export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
 export { isConsumerMissing } from './is-consumer-missing.ts';
 export {
@@ -11,7 +25,6 @@ export {
 } from './nats-configuration.ts';
 export { type NatsSettings, readNatsSettings, readOptionalNatsSettings } from './nats-settings.ts';
 export {
-  consumedEvents,
   natsUsers,
   type NatsUser,
   permissionsOf,

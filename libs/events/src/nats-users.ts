@@ -1,14 +1,11 @@
-import { consumerName, type EventDefinition, events, subjectsOf } from './events.ts';
-
-/** The services that own a database: each publishes its own events. */
-const publishers = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
-type Publisher = (typeof publishers)[number];
+import { type DatabaseService, databaseServices } from '@scheduling/runtime';
+import { consumedEvents, consumerName, events, subjectsOf } from './events.ts';
 
 /**
  * Everyone who connects to NATS, under the name of their user: the services, and the doctor, with which operators
  * inspect the stream.
  */
-export const natsUsers = ['gateway', ...publishers, 'doctor'] as const;
+export const natsUsers = ['gateway', ...databaseServices, 'doctor'] as const;
 export type NatsUser = (typeof natsUsers)[number];
 
 /** What a user may publish to and subscribe to, as patterns of subjects; everything else is denied. */
@@ -34,25 +31,6 @@ export const replayConsumer = 'customer-replay';
 export const userReplayConsumer = 'identity-replay';
 export const revocationReplayConsumer = 'identity-revocation-replay';
 
-/** The events that each service handles in its `subscriptions.ts`. */
-export const consumedEvents: Record<Publisher, EventDefinition<unknown>[]> = {
-  identity: [],
-  calendar: [events.providerChanged, events.customerChanged, events.customerErasureRequested],
-  customer: [events.calendarErasureConfirmed, events.notificationErasureConfirmed],
-  notification: [
-    events.participationChanged,
-    events.emailVerificationRequested,
-    events.userDeleted,
-    events.customerErasureRequested,
-  ],
-  webhook: [
-    events.participationChanged,
-    events.participationChangedSilently,
-    events.appointmentChanged,
-    events.customerChanged,
-    events.mailFailed,
-  ],
-};
 /** The events that the gateway hears while it is connected. */
 const heardByGateway = [events.apiKeyRevoked, events.crmChanged];
 
@@ -93,7 +71,7 @@ const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map(
   (request) => `$JS.API.${request}.${streamName}`,
 );
 
-const replayConsumers: Record<Publisher, StreamConsumer[]> = {
+const replayConsumers: Record<DatabaseService, StreamConsumer[]> = {
   identity: [
     { name: userReplayConsumer, subject: events.userDeleted.subject },
     { name: revocationReplayConsumer, subject: events.apiKeyRevoked.subject },
@@ -104,8 +82,8 @@ const replayConsumers: Record<Publisher, StreamConsumer[]> = {
   webhook: [],
 };
 
-function consumersOf(service: Publisher): StreamConsumer[] {
-  const durable = consumedEvents[service].map((definition) => ({
+function consumersOf(service: DatabaseService): StreamConsumer[] {
+  const durable = consumedEvents(service).map((definition) => ({
     name: consumerName(service, definition),
     subject: definition.subject,
   }));

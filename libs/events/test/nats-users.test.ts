@@ -1,5 +1,6 @@
 import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
+import { databaseServices } from '@scheduling/runtime';
 import { eventually, startTestNats, testLogger, type TestNats } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectionOptions } from '../src/connection-options.ts';
@@ -110,8 +111,8 @@ describe.each(publishers)('the NATS user %s', (service) => {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: 2_000 });
     const client = jetstream(connection, { timeout: 2_000 });
     const administrator = await jetstreamManager(await openConnection('test'), { checkAPI: false });
-    for (const [owner, definitions] of Object.entries(consumedEvents)) {
-      for (const definition of definitions) {
+    for (const owner of databaseServices) {
+      for (const definition of consumedEvents(owner)) {
         const settings = {
           durable_name: consumerName(owner, definition),
           filter_subject: definition.subject,

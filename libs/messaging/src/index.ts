@@ -14,4 +14,4 @@ export { appendEvent, appendEventsWithIds, originJson, outboxJson } from './outb
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
-export { type Effect, type EffectCall, type Subscription, subscription } from './subscription.ts';
+export { type Effect, type EffectCall, type Subscription, subscription, subscriptions } from './subscription.ts';

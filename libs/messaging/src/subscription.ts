@@ -1,4 +1,5 @@
-import type { EventDefinition } from '@scheduling/events';
+import { type ConsumedEvent, type EventData, type EventDefinition, events } from '@scheduling/events';
+import type { DatabaseService } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
 
 /** What a handler knows about an event besides its data. */
@@ -30,9 +31,23 @@ export interface Subscription<Schema> {
   handle(data: unknown, context: EventContext): Promise<Effect<Schema> | undefined>;
 }
 
+type Handler<Schema, Data> = (data: Data, context: EventContext) => Promise<Effect<Schema> | undefined>;
+
+/** A handler for each event that the service consumes. */
+export type Handlers<Schema, Service extends DatabaseService> = {
+  [Name in ConsumedEvent<Service>]: Handler<Schema, EventData<Name>>;
+};
+
+export function subscriptions<Schema, Service extends DatabaseService>(
+  handlers: Handlers<Schema, Service>,
+): Subscription<Schema>[] {
+  const entries = Object.entries(handlers) as [ConsumedEvent<Service>, Handler<Schema, unknown>][];
+  return entries.map(([name, handle]) => subscription<Schema, unknown>(events[name], handle));
+}
+
 export function subscription<Schema, Data>(
   definition: EventDefinition<Data>,
-  handle: (data: Data, context: EventContext) => Promise<Effect<Schema> | undefined>,
+  handle: Handler<Schema, Data>,
 ): Subscription<Schema> {
   return { definition, handle };
 }

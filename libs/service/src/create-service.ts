@@ -28,6 +28,7 @@ import {
 } from '@scheduling/rpc';
 import {
   createMetrics,
+  type DatabaseService,
   FairQueue,
   type Logger,
   type Metrics,
@@ -81,7 +82,7 @@ export interface Composition<Schema> {
 }
 
 export interface ServiceOptions<Schema> {
-  name: string;
+  name: DatabaseService;
   settings: ServiceSettings;
   migrations: readonly MigrationSet[];
   logger: Logger;

@@ -1,5 +1,6 @@
 import { freePort } from '@scheduling/embedded';
-import { databaseServices, type Ports, type Service, services, type Surroundings } from './service-table.ts';
+import { databaseServices, type Service, services } from '@scheduling/runtime';
+import type { Ports, Surroundings } from './service-table.ts';
 
 /** The ports of every service: free ones, except for the gateway's if it is given. */
 export async function choosePorts(gatewayPort: number): Promise<Pick<Surroundings, 'ports' | 'adminPorts'>> {

@@ -1,20 +1,15 @@
+export { type DatabaseService, databaseServices, type Service, services } from '@scheduling/runtime';
 export { choosePorts } from './choose-ports.ts';
 export { repositoryRoot } from './repository-root.ts';
 export { newSecretKeys } from './secret-keys.ts';
 export {
-  type ConsumingService,
-  consumingServices,
-  type DatabaseService,
-  databaseServices,
   databaseVariable,
   host,
   type Ports,
   publicUrl,
   type Server,
   servers,
-  type Service,
   serviceEnvironment,
-  services,
   type Surroundings,
   type Unit,
 } from './service-table.ts';

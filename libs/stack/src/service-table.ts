@@ -1,13 +1,4 @@
-/** The services that own a database of the same name. */
-export const databaseServices = ['identity', 'calendar', 'customer', 'notification', 'webhook'] as const;
-export type DatabaseService = (typeof databaseServices)[number];
-
-export const services = [...databaseServices, 'gateway'] as const;
-export type Service = (typeof services)[number];
-
-/** The services that consume events; a consumer's name begins with the name of its service. */
-export const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
-export type ConsumingService = (typeof consumingServices)[number];
+import type { DatabaseService, Service } from '@scheduling/runtime';
 
 /** What the stack runs besides the services, unless existing servers are given. */
 export const servers = ['postgres', 'nats', 'inbox'] as const;

@@ -1,6 +1,7 @@
 import { type Child, describeExit, lastLines, type OnSpawn, spawnChild, waitUntilReady } from '@scheduling/embedded';
+import type { Service } from '@scheduling/runtime';
 import { join } from 'node:path';
-import { host, type Service, serviceEnvironment, type Surroundings } from './service-table.ts';
+import { host, serviceEnvironment, type Surroundings } from './service-table.ts';
 
 export interface ServiceOptions {
   service: Service;

@@ -2,7 +2,7 @@ import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { createClient, type RpcClient } from '@scheduling/rpc';
 import type { Command } from 'commander';
 import { callOptions } from '../call-options.ts';
-import { type ConsumingService, consumingServices } from '../config.ts';
+import { type ConsumingService, consumingServices } from '@scheduling/events';
 import { formatTable } from '../table.ts';
 import { addressOf, output, print, showTime, style } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';

@@ -1,9 +1,9 @@
 import { DatabaseServiceService, type GetDatabaseStateResponse } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import { createClient } from '@scheduling/rpc';
-import { reasonOf } from '@scheduling/runtime';
+import { type DatabaseService, databaseServices, reasonOf } from '@scheduling/runtime';
 import { callOptions } from '../call-options.ts';
-import { addressVariable, type Service, services, type System } from '../config.ts';
+import { addressVariable, type System } from '../config.ts';
 import { checkClock } from './check-clock.ts';
 import { describeSeconds, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
@@ -14,10 +14,12 @@ const outboxToleranceSeconds = 60;
  * what its clock says.
  */
 export async function checkDatabases(system: System): Promise<Finding[]> {
-  return (await Promise.all(services.map((service) => checkDatabase(service, system.services[service])))).flat();
+  return (
+    await Promise.all(databaseServices.map((service) => checkDatabase(service, system.services[service])))
+  ).flat();
 }
 
-async function checkDatabase(service: Service, address: string | undefined): Promise<Finding[]> {
+async function checkDatabase(service: DatabaseService, address: string | undefined): Promise<Finding[]> {
   const check = `database of ${service}`;
   if (address === undefined) return [notChecked(check, addressVariable(service))];
   using client = createClient(DatabaseServiceService, service, address, callOptions());
@@ -41,7 +43,7 @@ async function checkDatabase(service: Service, address: string | undefined): Pro
 }
 
 function checkSchema(
-  service: Service,
+  service: DatabaseService,
   { missingMigrations, newerMigrations, breakingMigrations }: GetDatabaseStateResponse,
 ): Finding {
   const check = `schema of ${service}`;
@@ -69,7 +71,7 @@ function checkSchema(
   return ok(check, 'matches the running version');
 }
 
-function checkOutbox(service: Service, { outbox }: GetDatabaseStateResponse): Finding {
+function checkOutbox(service: DatabaseService, { outbox }: GetDatabaseStateResponse): Finding {
   const check = `outbox of ${service}`;
   if (outbox === undefined) return { check, level: 'not checked', seen: 'migrations are missing' };
   const { unsentEvents, oldestUnsentSeconds, refilling } = outbox;

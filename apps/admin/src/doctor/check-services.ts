@@ -1,6 +1,6 @@
 import { checkHealth } from '@scheduling/rpc/health';
-import { reasonOf } from '@scheduling/runtime';
-import { addressVariable, type Service, services, type System } from '../config.ts';
+import { type DatabaseService, databaseServices, reasonOf } from '@scheduling/runtime';
+import { addressVariable, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { fault, type Finding, notChecked, ok } from './finding.ts';
 
@@ -10,7 +10,7 @@ const timeoutMs = 3_000;
 export async function checkServices(system: System): Promise<Finding[]> {
   return Promise.all([
     checkGateway(system),
-    ...services.map((service) => checkService(service, system.services[service])),
+    ...databaseServices.map((service) => checkService(service, system.services[service])),
   ]);
 }
 
@@ -35,7 +35,7 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
   }
 }
 
-async function checkService(service: Service, address: string | undefined): Promise<Finding> {
+async function checkService(service: DatabaseService, address: string | undefined): Promise<Finding> {
   if (address === undefined) return notChecked(service, addressVariable(service));
   try {
     const status = await checkHealth(service, address, callOptions());

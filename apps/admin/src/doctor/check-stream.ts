@@ -1,6 +1,8 @@
 import { ConsumerServiceService } from '@scheduling/contracts/operations/v1';
 import {
   type ConsumerReport,
+  type ConsumingService,
+  consumingServices,
   inspectNats,
   isDenied,
   isRejectedUser,
@@ -10,7 +12,7 @@ import {
 } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
 import { reasonOf } from '@scheduling/runtime';
-import { addressVariable, type ConsumingService, consumingServices, type System } from '../config.ts';
+import { addressVariable, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { checkClock } from './check-clock.ts';
 import { ageOf, fault, type Finding, notChecked, ok, warning } from './finding.ts';

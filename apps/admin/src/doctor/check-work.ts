@@ -2,9 +2,10 @@ import { ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { MailServiceService, MailState } from '@scheduling/contracts/notification/v1';
 import { DeadLetterServiceService } from '@scheduling/contracts/operations/v1';
 import { DeliveryStateServiceService } from '@scheduling/contracts/webhook/v1';
+import { consumingServices } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
-import { reasonOf } from '@scheduling/runtime';
-import { addressVariable, consumingServices, type Service, type System } from '../config.ts';
+import { type DatabaseService, reasonOf } from '@scheduling/runtime';
+import { addressVariable, type System } from '../config.ts';
 import { callOptions } from '../call-options.ts';
 import { ageOf, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
@@ -33,7 +34,7 @@ export async function checkWork({ services }: System): Promise<Finding[]> {
 /** A service that does not answer is reported by another check. */
 async function asking(
   check: string,
-  service: Service,
+  service: DatabaseService,
   address: string | undefined,
   look: (address: string) => Promise<Finding>,
 ): Promise<Finding> {
@@ -45,7 +46,7 @@ async function asking(
   }
 }
 
-async function checkDeadLetters(service: Service, address: string): Promise<Finding> {
+async function checkDeadLetters(service: DatabaseService, address: string): Promise<Finding> {
   const check = `dead letters of ${service}`;
   using client = createClient(DeadLetterServiceService, service, address, callOptions());
   const { deadLetters } = await client.listDeadLetters({});

@@ -1,4 +1,5 @@
 import { waitUntil } from '@scheduling/embedded';
+import { type ConsumingService, consumingServices } from '@scheduling/events';
 import { type DatabaseService, databaseServices } from '@scheduling/stack';
 import { sumSamples } from '@scheduling/testing';
 import { inject } from 'vitest';
@@ -64,10 +65,8 @@ export async function waitUntilQuiet(crms: TestCrm[]): Promise<void> {
   );
 }
 
-const consumingServices = ['calendar', 'customer', 'notification', 'webhook'] as const;
-
 /** The number of events that a service has not processed yet. */
-async function readLag(service: (typeof consumingServices)[number]): Promise<number | undefined> {
+async function readLag(service: ConsumingService): Promise<number | undefined> {
   const response = await fetch(`${inject('stack').operations[service]}/metrics`);
   return sumSamples(await response.text(), 'scheduling_consumer_lag_events');
 }

@@ -1,5 +1,6 @@
 import { waitUntil, withClient } from '@scheduling/embedded';
-import { consumingServices, type DatabaseService, databaseServices, host } from '@scheduling/stack';
+import { consumingServices } from '@scheduling/events';
+import { type DatabaseService, databaseServices, host } from '@scheduling/stack';
 import { sumSamples } from '@scheduling/testing/metric-samples';
 import type { System } from '../system/start-system.ts';
 import type { Violation } from './evidence.ts';

@@ -1,5 +1,4 @@
-import { consumedEvents, consumerName, streamName } from '@scheduling/events';
-import { consumingServices } from '@scheduling/stack';
+import { consumedEvents, consumerName, consumingServices, streamName } from '@scheduling/events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { republish } from '../system/event-server.ts';
 import { type Fault, succeeds } from './fault.ts';
@@ -61,7 +60,7 @@ export const deleteStream: Fault = {
   name: 'stream or consumer deleted',
   prepare: (random) => {
     const consumers = consumingServices.flatMap((service) =>
-      consumedEvents[service].map((event) => consumerName(service, event)),
+      consumedEvents(service).map((event) => consumerName(service, event)),
     );
     const consumer = random.chance(0.7) ? random.pick(consumers) : undefined;
     return {

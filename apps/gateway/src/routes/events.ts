@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { crmEventTypes } from '@scheduling/events';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { weightOfMany } from '../admission.ts';
@@ -55,9 +56,8 @@ const eventExample = {
 };
 
 /** interface 6.2. */
-const eventTypes =
-  '`participation.created`, `participation.changed`, `participation.moved`, `participation.removed`, `appointment.created`, `appointment.changed`, ' +
-  '`appointment.cancelled`, `appointment.deleted`, `customer.created`, `customer.changed`, `customer.deleted`, `mail.failed` and `webhook.disabled`';
+const eventTypes = Object.entries(crmEventTypes);
+const namesOfTypes = eventTypes.map(([type]) => `\`${type}\``).join(', ');
 
 const eventData = Type.Object(
   {
@@ -110,7 +110,9 @@ const eventData = Type.Object(
 const event = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'Unique: an event that arrives again is the same one.' }),
-    type: Type.String({ description: `One of ${eventTypes}. There may be new ones.` }),
+    type: Type.String({
+      description: `There may be new ones.\n\n${eventTypes.map(([type, when]) => `- \`${type}\`: ${when}`).join('\n')}`,
+    }),
     timestamp: instant('When it happened; UTC, `YYYY-MM-DDThh:mm:ss.sssZ`.'),
     actor: Type.String({
       description: '`crm:` and the prefix of the API key, `person` for somebody with a link, or `service`.',
@@ -143,7 +145,7 @@ const listEventsSchema = {
       integer({ minimum: 1, maximum: 1_000, description: `Maximum number of events; ${defaultLimit} by default.` }),
     ),
     types: queryLine(
-      `Only events of these types, separated by commas: ${eventTypes}. A page may then be empty although more follow.`,
+      `Only events of these types, separated by commas: ${namesOfTypes}. A page may then be empty although more follow.`,
     ),
     providerRef: queryLine('Only events of this provider. A page may then be empty although more follow.'),
   }),

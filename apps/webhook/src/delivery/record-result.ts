@@ -1,4 +1,5 @@
 import { dueAfter } from '@scheduling/delivery';
+import type { CrmEventType } from '@scheduling/events';
 import type { Database } from '@scheduling/postgres';
 import { type RawBuilder, sql, type Transaction, type UpdateObject } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
@@ -136,7 +137,7 @@ async function disable(tx: Transaction<WebhookSchema>, webhook: LeasedWebhook, p
     .values({
       crmId,
       id: randomUUIDv7(),
-      type: 'webhook.disabled',
+      type: 'webhook.disabled' satisfies CrmEventType,
       subjectId: id,
       version: 0,
       state: 'DISABLED',

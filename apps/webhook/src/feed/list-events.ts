@@ -1,7 +1,7 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
+import { isCrmEventType } from '@scheduling/events';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { describeEvents, type EventJson } from './describe-events.ts';
-import { isEventType } from './event-types.ts';
 import { readPage } from './read-page.ts';
 
 export interface EventsQuery {
@@ -29,7 +29,7 @@ export interface EventsPage {
 export async function listEvents(dependencies: WebhookDependencies, query: EventsQuery): Promise<EventsPage> {
   const { crmId, after, limit, types, providerReference } = query;
   const errors = types
-    .filter((type) => !isEventType(type))
+    .filter((type) => !isCrmEventType(type))
     .map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
   const providerId =

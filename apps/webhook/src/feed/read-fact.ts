@@ -8,13 +8,13 @@ import {
   type ParticipationChanged,
   ParticipationChangeCause,
 } from '@scheduling/contracts/events/v1';
+import type { CrmEventType } from '@scheduling/events';
 import { enumName } from '@scheduling/rpc';
 import type { Insertable } from 'kysely';
 import type { IncomingEventTable } from '../db/schema.ts';
-import type { EventType } from './event-types.ts';
 
 /** What an event of another service says, without its id. */
-export type Fact = Omit<Insertable<IncomingEventTable>, 'id'> & { type: EventType };
+export type Fact = Omit<Insertable<IncomingEventTable>, 'id'> & { type: CrmEventType };
 
 export function factOfParticipation(change: ParticipationChanged): Fact {
   return {
@@ -90,7 +90,7 @@ const ofNoParticipation = {
   previousOrdinal: null,
 } satisfies Partial<Fact>;
 
-function typeOfParticipation(cause: ParticipationChangeCause): EventType {
+function typeOfParticipation(cause: ParticipationChangeCause): CrmEventType {
   switch (cause) {
     case ParticipationChangeCause.CREATED:
       return 'participation.created';
