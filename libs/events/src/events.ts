@@ -13,7 +13,7 @@ import {
 } from '@scheduling/contracts/events/v1';
 import { type DatabaseService, databaseServices } from '@scheduling/runtime';
 
-/** The data of an event as JSON: the fields by their names in TypeScript, bytes in base64. What is missing is empty. */
+/** The data of an event as JSON: the fields by their names in TypeScript, bytes in base64. What is null or missing is empty. */
 export type EventJson = Record<string, unknown>;
 
 /** A kind of event: its subject, and how its data is encoded and decoded. */
@@ -48,7 +48,7 @@ function define<Data extends object>(
   );
   const convertBytes = (data: object, convert: (value: never) => unknown): EventJson => {
     const fields = data as Record<string, never>;
-    const given = ofBytes.filter((field) => Object.hasOwn(data, field));
+    const given = ofBytes.filter((field) => (fields[field] ?? undefined) !== undefined);
     return { ...fields, ...Object.fromEntries(given.map((field) => [field, convert(fields[field]!)])) };
   };
   return {

@@ -84,7 +84,7 @@ export const messagingMigrations: { name: string; migrations: Record<string, Mig
       up: async (db: Kysely<unknown>) => {
         await sql`
           ALTER TABLE outbox
-            ADD COLUMN data jsonb,
+            ADD COLUMN data json,
             ALTER COLUMN type DROP NOT NULL,
             ALTER COLUMN payload DROP NOT NULL,
             ADD CONSTRAINT outbox_data_or_message CHECK (num_nonnulls(data, payload) = 1) NOT VALID`.execute(db);

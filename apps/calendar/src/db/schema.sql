@@ -138,7 +138,7 @@ CREATE TABLE outbox (
   traceparent text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   sent_at timestamp with time zone,
-  data jsonb,
+  data json,
   CONSTRAINT outbox_pkey PRIMARY KEY (id),
   CONSTRAINT outbox_data_or_message CHECK ((num_nonnulls(data, payload) = 1))
 );
@@ -376,7 +376,7 @@ BEGIN
   INSERT INTO outbox (subject, data, request_id, traceparent)
   VALUES (
     'scheduling.calendar.v1.appointment-changed',
-    jsonb_strip_nulls(jsonb_build_object(
+    json_build_object(
       'crmId', place.crm_id,
       'appointmentId', place.id,
       'providerId', place.provider_id,
@@ -385,7 +385,7 @@ BEGIN
       'version', place.revision + CASE WHEN is_new THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END,
       'actor', coalesce(origin ->> 'actor', 'service'),
       'ordinal', CASE WHEN is_new THEN 1 ELSE place.event_count + 1 END,
-      'capacity', place.capacity::integer)),
+      'capacity', place.capacity::integer),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -1176,14 +1176,14 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
- RETURNS jsonb
+ RETURNS json
  LANGUAGE plpgsql
  STABLE
 AS $function$
 DECLARE
   has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
-  RETURN jsonb_strip_nulls(jsonb_build_object(
+  RETURN json_build_object(
     'crmId', change.crm_id,
     'participationId', change.id,
     'version', change.version,
@@ -1200,7 +1200,7 @@ BEGIN
     'exempt', change.exempt,
     'ordinal', ordinal,
     'previousAppointmentId', source,
-    'previousOrdinal', source_ordinal));
+    'previousOrdinal', source_ordinal);
 END
 $function$;
 

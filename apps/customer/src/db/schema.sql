@@ -125,7 +125,7 @@ CREATE TABLE outbox (
   traceparent text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   sent_at timestamp with time zone,
-  data jsonb,
+  data json,
   CONSTRAINT outbox_pkey PRIMARY KEY (id),
   CONSTRAINT outbox_data_or_message CHECK ((num_nonnulls(data, payload) = 1))
 );
