@@ -17,17 +17,3 @@ export async function createOwnedDatabase(administrator: Client, name: string): 
   await administrator.query(`REVOKE ALL ON DATABASE ${role} FROM PUBLIC`);
   return password;
 }
-
-/** Gives the role what an earlier version of this library let the superuser create in the database. */
-export async function adoptTables(administrator: Client, role: string): Promise<void> {
-  // Sequences and indexes have the owner of their table.
-  const { rows } = await administrator.query<{ statement: string }>(
-    `SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, $1::text) AS statement
-       FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relowner = current_user::regrole
-     UNION ALL
-     SELECT format('ALTER ROUTINE %s OWNER TO %I', oid::regprocedure, $1::text)
-       FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proowner = current_user::regrole`,
-    [role],
-  );
-  for (const { statement } of rows) await administrator.query(statement);
-}

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Child, type ChildExit, type OnSpawn, spawnChild, waitUntilReady } from './child.ts';
 import { freePort } from './free-port.ts';
-import { adoptTables, createOwnedDatabase } from './owned-database.ts';
+import { createOwnedDatabase } from './owned-database.ts';
 import { findPostgresAccount, type PostgresAccount } from './postgres-account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { processCommand, processIsAlive, stopProcess } from './process-table.ts';
@@ -92,7 +92,6 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const url = (database: string): string => urlFor(user, password, database);
   const createDatabase = async (name: string): Promise<string> => {
     const secret = await withClient(url('postgres'), (client) => createOwnedDatabase(client, name), connecting);
-    await withClient(url(name), (client) => adoptTables(client, name), connecting);
     return urlFor(name, secret, name);
   };
   const serverArgs = serverArguments(installation, port);
