@@ -22,7 +22,6 @@ import { join } from 'node:path';
 import { demoCrmId, ensureDemoCrm } from '../../src/demo-crm.ts';
 import { createAdminClient } from '@scheduling/stack/admin-client';
 import { servicesOf } from './landed-version.ts';
-import { operatorAddress } from './operator-address.ts';
 
 /**
  * The code of each service: a folder that contains `apps` and `libs`. A service that is new does not run in a version
@@ -48,9 +47,7 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-upgrade-stack-'));
   starting.defer(() => rm(folder, { recursive: true, force: true }));
-  // A version from before there were users gives none: an installation first rolls out its successor, then turns users
-  // on.
-  const nats = starting.use(await startTestNats({ users: false }));
+  const nats = starting.use(await startTestNats());
   const inbox = starting.use(await startInbox({ dataDir: folder }));
   const databases = Object.fromEntries(
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
@@ -79,7 +76,7 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   const admin = Object.fromEntries(
     databaseServices.map((service) => [service, `${host}:${around.adminPorts[service]}`]),
   ) as StackInfo['admin'];
-  using client = createAdminClient(await operatorAddress({ services: addresses, admin }, 'identity'));
+  using client = createAdminClient(admin.identity);
   const apiKey = await ensureDemoCrm(client, folder);
   const info = {
     gateway: publicUrl(around.ports),

@@ -4,7 +4,6 @@ import { eventually, longTimeout } from '@scheduling/testing';
 import { expect } from 'vitest';
 import { providerOf } from '../../src/play-demo.ts';
 import type { MixedStack } from './mixed-stack.ts';
-import { operatorAddress } from './operator-address.ts';
 import { playLandedDemo } from './play-landed-demo.ts';
 
 type Info = MixedStack['info'];
@@ -77,12 +76,7 @@ async function erase(info: Info, run: string): Promise<void> {
     undefined,
     [204],
   );
-  using erasures = createClient(
-    ErasureServiceService,
-    'customer',
-    await operatorAddress(info, 'customer'),
-    longTimeout,
-  );
+  using erasures = createClient(ErasureServiceService, 'customer', info.admin.customer, longTimeout);
   await eventually(async () => {
     const open = (await erasures.listErasures({})).erasures.filter(({ completedAt }) => completedAt === undefined);
     expect(open).toEqual([]);
