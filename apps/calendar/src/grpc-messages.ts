@@ -12,8 +12,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
-import type { AppointmentJson, LocationJson } from './appointment/appointment-json.ts';
-import type { AppointmentRecord } from './appointment/appointment.ts';
+import type { LocationJson } from './appointment/appointment-json.ts';
 import type { DescribedAppointment } from './described-appointment.ts';
 import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
@@ -22,10 +21,7 @@ import type { ListPart } from './list-part.ts';
 import type { BookingRules } from './slot/booking-rules.ts';
 import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
 
-export function toTimeslotMessage(
-  { json, appointments }: TimeslotRecord,
-  { asJson = false }: { asJson?: boolean | undefined },
-): Timeslot {
+export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Timeslot {
   const { address, start, end, state, ...fields } = JSON.parse(json) as TimeslotJson;
   return {
     ...fields,
@@ -33,38 +29,18 @@ export function toTimeslotMessage(
     end: new Date(end),
     address: parseLocation(address),
     state: TimeslotState[state],
-    appointments: asJson ? [] : appointments.map(parseAppointment),
-    appointmentsJson: asJson ? Buffer.from(appointments.join(',')) : undefined,
+    appointmentsJson: toJsonList(appointments),
   };
 }
 
-export function toAppointmentMessage({ row, participations }: AppointmentRecord<DescribedAppointment>): Appointment {
+export function toAppointmentMessage(row: DescribedAppointment): Appointment {
   return {
     ...withoutNulls(row),
     address: toLocationMessage(row.address),
     start: row.startsAt,
     end: row.endsAt,
-    participations: participations.map(toParticipationMessage),
     price: row.priceValue === null ? undefined : { value: Number(row.priceValue), currency: row.priceCurrency ?? '' },
     state: AppointmentState[row.state],
-  };
-}
-
-/** From the JSON of the REST interface: for a gateway of the previous version. */
-export function parseAppointment(json: string): Appointment {
-  const { address, start, end, participations, state, ...fields } = JSON.parse(json) as AppointmentJson;
-  return {
-    ...withoutNulls(fields),
-    address: parseLocation(address),
-    start: new Date(start),
-    end: new Date(end),
-    participations: participations.map(({ state: participationState, messages, expiresAt, ...participation }) => ({
-      ...withoutNulls(participation),
-      state: ParticipationState[participationState],
-      messages: messages ?? [],
-      expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
-    })),
-    state: AppointmentState[state],
   };
 }
 
@@ -86,9 +62,13 @@ export function toRemovedParticipationMessage(record: RemovedParticipation): Rem
   };
 }
 
-/** The objects as JSON, separated by commas. */
 export function toListMessage({ elements, nextCursor }: ListPart): { json: Buffer; nextCursor: string | undefined } {
-  return { json: Buffer.from(elements.join(',')), nextCursor };
+  return { json: toJsonList(elements), nextCursor };
+}
+
+/** The objects, separated by commas. */
+export function toJsonList(elements: string[]): Buffer {
+  return Buffer.from(elements.join(','));
 }
 
 export function toRulesMessage(rules: BookingRules): BookingRulesMessage {

@@ -17,6 +17,7 @@ import {
 import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { writeAppointment } from './appointment/appointment-json.ts';
+import type { AppointmentRecord, DescribedAppointment } from './appointment/appointment.ts';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -33,8 +34,8 @@ import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,
   fromLocationMessage,
-  parseAppointment,
   toAppointmentMessage,
+  toJsonList,
   toParticipationMessage,
   toRemovedParticipationMessage,
   toListMessage,
@@ -58,7 +59,6 @@ import { writeSlot } from './slot/slot.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
-import { listTimeslotsPart } from './timeslot/list-timeslots-part.ts';
 import { updateTimeslot } from './timeslot/update-timeslot.ts';
 
 /** Maps protobuf messages to the use cases and back. */
@@ -87,21 +87,17 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
         }),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
-      return { ...stored, timeslots: stored.timeslots.map((each) => toTimeslotMessage(each, request)) };
+      return { ...stored, timeslots: stored.timeslots.map(toTimeslotMessage) };
     },
     listTimeslots: async (request) => {
-      const { continuation } = request;
-      const part =
-        continuation === undefined
-          ? await listTimeslots(dependencies, request)
-          : await listTimeslotsPart(dependencies, { ...request, continuation });
-      return { ...part, timeslots: part.timeslots.map((each) => toTimeslotMessage(each, request)) };
+      const part = await listTimeslots(dependencies, request);
+      return { ...part, timeslots: part.timeslots.map(toTimeslotMessage) };
     },
     updateTimeslot: async (request) => {
       const state =
         request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
       const { timeslot, continuation } = await updateTimeslot(dependencies, { ...request, state });
-      return { timeslot: toTimeslotMessage(timeslot, request), continuation };
+      return { timeslot: toTimeslotMessage(timeslot), continuation };
     },
     deleteTimeslot: async (request) => {
       await deleteTimeslot(dependencies, request);
@@ -126,31 +122,26 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
         }));
         const address = fromLocationMessage(request.address);
         const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
-        if (request.asJson) return { created, json: Buffer.from(writeAppointment(appointment)) };
-        return { appointment: toAppointmentMessage(appointment), created };
+        return { created, json: toAppointmentJson(appointment) };
       },
       createSeries: async (request) => {
         const address = fromLocationMessage(request.address);
         const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
-        if (request.asJson)
-          return { seriesId, appointments: [], json: Buffer.from(appointments.map(writeAppointment).join(',')) };
-        return { seriesId, appointments: appointments.map(toAppointmentMessage) };
+        return { seriesId, json: toJsonList(appointments.map(writeAppointment)) };
       },
       listAppointments: async function* (request, signal) {
         const state =
           request.state &&
           fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
-        for await (const part of listAppointments(dependencies, { ...request, state }, signal)) {
-          if (request.asJson) yield { appointments: [], ...toListMessage(part) };
-          else yield { appointments: part.elements.map(parseAppointment), nextCursor: part.nextCursor };
-        }
+        for await (const part of listAppointments(dependencies, { ...request, state }, signal))
+          yield toListMessage(part);
       },
       updateAppointment: async ({ noAddress, ...request }) => {
         const address = noAddress ? null : fromLocationMessage(request.address);
-        return { json: Buffer.from(writeAppointment(await updateAppointment(dependencies, { ...request, address }))) };
+        return { json: toAppointmentJson(await updateAppointment(dependencies, { ...request, address })) };
       },
       cancelAppointment: async (request) => ({
-        appointment: toAppointmentMessage(await cancelAppointment(dependencies, request)),
+        json: toAppointmentJson(await cancelAppointment(dependencies, request)),
       }),
       deleteAppointments: async ({ crmId, providerReference, target }) => {
         await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
@@ -200,7 +191,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
           ...withoutNulls(notice),
           providerId: appointment.providerId,
           participation: toParticipationMessage(participation),
-          appointment: toAppointmentMessage({ row: appointment, participations: [] }),
+          appointment: toAppointmentMessage(appointment),
         };
       },
     },
@@ -287,6 +278,10 @@ function hostCustomerCopyService(dependencies: CalendarDependencies): HostedServ
     getBooked: async (request) => ({ booked: await isBooked(dependencies.database.kysely, request) }),
     excludeCustomer: async (request) => ({ booked: !(await excludeCustomer(dependencies, request)) }),
   });
+}
+
+function toAppointmentJson(appointment: AppointmentRecord<DescribedAppointment>): Buffer {
+  return Buffer.from(writeAppointment(appointment));
 }
 
 function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): NewBooking {

@@ -7,6 +7,7 @@ import {
   createCustomer,
   eventsOf,
   freshReference,
+  listAppointments,
   newParticipation,
   owned,
   refusal,
@@ -226,10 +227,8 @@ describe('the copies of customers', () => {
 
     await calendar.participations.createParticipation(newParticipation({ appointmentReference, customerReference }));
     await eventually(async () => {
-      const [part] = await Array.fromAsync(
-        calendar.appointments.listAppointments({ ...owned, includeArchived: false }),
-      );
-      const listed = part!.appointments.find((appointment) => appointment.reference === appointmentReference);
+      const appointments = await listAppointments(calendar, { ...owned, includeArchived: false });
+      const listed = appointments.find((appointment) => appointment.reference === appointmentReference);
       expect(listed!.participations.map((participation) => participation.name)).toEqual(['New Name', 'New Name']);
     });
   });

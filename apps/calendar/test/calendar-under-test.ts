@@ -5,6 +5,7 @@ import {
   type CreateParticipationRequest,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
+  type ListAppointmentsRequest,
   ParticipationServiceService,
   ParticipationState,
   SandboxClockServiceService,
@@ -28,6 +29,7 @@ import {
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
+import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
 import { readConfig } from '../src/config.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
@@ -189,6 +191,20 @@ export async function createAppointment(
   const request = newAppointment(overrides);
   await patiently(() => calendar.appointments.createAppointment(request));
   return request.reference;
+}
+
+/** The appointments of an answer. */
+export function readAppointments(json: Buffer): AppointmentJson[] {
+  return JSON.parse(`[${json.toString()}]`) as AppointmentJson[];
+}
+
+/** All appointments that a list contains. */
+export async function listAppointments(
+  { appointments }: Calendar,
+  query: ListAppointmentsRequest,
+): Promise<AppointmentJson[]> {
+  const parts = await Array.fromAsync(appointments.listAppointments(query));
+  return parts.flatMap(({ json }) => readAppointments(json));
 }
 
 export function newParticipation(

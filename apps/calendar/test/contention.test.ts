@@ -12,6 +12,7 @@ import {
   countWaiting,
   createAppointment,
   createCustomer,
+  listAppointments,
   newParticipation,
   owned,
   startCalendar,
@@ -279,19 +280,10 @@ async function expectTrueSeats(appointments: string[]): Promise<void> {
 
 async function expectBeliefs(beliefs: Belief[]): Promise<void> {
   const shown = new Map<string, string>();
-  const parts = await patiently(() =>
-    Array.fromAsync(calendar.appointments.listAppointments({ ...owned, includeArchived: true })),
-  );
-  for (const { appointments } of parts) {
-    for (const participation of appointments.flatMap((appointment) => appointment.participations)) {
-      shown.set(participation.reference, stateName(participation.state));
-    }
-  }
+  const appointments = await patiently(() => listAppointments(calendar, { ...owned, includeArchived: true }));
+  for (const { reference, state } of appointments.flatMap(({ participations }) => participations))
+    shown.set(reference, state);
   const told = beliefs.filter((belief) => belief.state !== 'UNKNOWN');
   expect(told).not.toEqual([]);
   for (const belief of told) expect(shown.get(belief.reference) ?? 'GONE', belief.reference).toBe(belief.state);
-}
-
-function stateName(state: ParticipationState): keyof typeof ParticipationState {
-  return state.replace('PARTICIPATION_STATE_', '') as keyof typeof ParticipationState;
 }

@@ -7,7 +7,7 @@ import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { selectParticipationsOfAppointments } from '../src/participation/participation.ts';
 import { selectDueAppointments } from '../src/participation/anonymise-old-participations.ts';
-import { selectPageEnd } from '../src/timeslot/list-timeslots-part.ts';
+import { selectPageEnd } from '../src/timeslot/list-timeslots.ts';
 
 let database: Database<CalendarSchema>;
 

@@ -7,6 +7,7 @@ import {
   createAppointment,
   createCustomer,
   freshReference,
+  listAppointments,
   newParticipation,
   owned,
   refusal,
@@ -200,9 +201,7 @@ describe('by the clock of a sandbox', () => {
     expect(await isArchived()).toBe(false);
     await setClock(new Date('2028-06-01T12:00:00Z'));
     expect(await isArchived()).toBe(true);
-    const listed = (
-      await Array.fromAsync(calendar.appointments.listAppointments({ ...sandbox, includeArchived: false }))
-    ).flatMap((part) => part.appointments);
+    const listed = await listAppointments(calendar, { ...sandbox, includeArchived: false });
     expect(listed.map(({ reference }) => reference)).not.toContain(appointmentReference);
   });
 

@@ -1,7 +1,15 @@
 import type { CreateSeriesRequest } from '@scheduling/contracts/calendar/v1';
 import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalendarUnderTest, freshReference, owned, refusal, startCalendar } from './calendar-under-test.ts';
+import {
+  type CalendarUnderTest,
+  freshReference,
+  listAppointments,
+  owned,
+  readAppointments,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;
 
@@ -28,22 +36,20 @@ function newSeries(overrides: Partial<CreateSeriesRequest> = {}): CreateSeriesRe
 async function startsOf(overrides: Partial<CreateSeriesRequest>): Promise<string[]> {
   const request = newSeries(overrides);
   // A repeated request creates another series and returns only that one.
-  const { appointments } = await patiently(() => calendar.appointments.createSeries(request));
-  return appointments.map((appointment) => appointment.start!.toISOString().slice(0, 16));
+  const { json } = await patiently(() => calendar.appointments.createSeries(request));
+  return readAppointments(json).map(({ start }) => start.slice(0, 16));
 }
 
-async function listed(productReference: string) {
-  const parts = await Array.fromAsync(
-    calendar.appointments.listAppointments({ ...owned, includeArchived: true, productReference }),
-  );
-  return parts.flatMap((part) => part.appointments);
+function listed(productReference: string) {
+  return listAppointments(calendar, { ...owned, includeArchived: true, productReference });
 }
 
 describe('a series', () => {
   it('keeps the wall-clock time across a DST change', async () => {
     const request = newSeries({ description: 'Course', price: { value: 5, currency: 'EUR' }, weekdays: [6, 7] });
-    const { seriesId, appointments } = await calendar.appointments.createSeries(request);
-    expect(appointments.map((appointment) => appointment.start!.toISOString().slice(0, 16))).toEqual([
+    const { seriesId, json } = await calendar.appointments.createSeries(request);
+    const appointments = readAppointments(json);
+    expect(appointments.map(({ start }) => start.slice(0, 16))).toEqual([
       '2026-03-28T08:00',
       '2026-03-28T09:00',
       '2026-03-29T07:00',
@@ -148,8 +154,8 @@ describe('a series', () => {
 
   it('is deleted as a whole, by its own provider only', async () => {
     const request = newSeries();
-    const { seriesId, appointments } = await calendar.appointments.createSeries(request);
-    expect(appointments).toHaveLength(10);
+    const { seriesId, json } = await calendar.appointments.createSeries(request);
+    expect(readAppointments(json)).toHaveLength(10);
     const remove = { ...owned, target: { $case: 'seriesId' as const, value: seriesId } };
     expect((await refusal(calendar.appointments.deleteAppointments({ ...remove, providerReference: 'p2' }))).code).toBe(
       'series.not_found',

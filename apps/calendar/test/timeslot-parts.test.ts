@@ -1,5 +1,4 @@
 import {
-  type Appointment,
   type ListTimeslotsRequest,
   ListTimeslotsResponse,
   type NewTimeslot,
@@ -11,11 +10,13 @@ import { patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
 import {
   type CalendarUnderTest,
   createAppointment,
   freshReference,
   owned,
+  readAppointments,
   refusal,
   startCalendar,
 } from './calendar-under-test.ts';
@@ -80,21 +81,15 @@ function createAttended(resourceReference: string, participations: number): Prom
 
 type Request = Omit<ListTimeslotsRequest, 'crmId' | 'providerReference'>;
 
-async function listWhole(resourceReference: string): Promise<Timeslot[]> {
-  return (await patiently(() => calendar.timeslots.listTimeslots({ ...owned, ...period, resourceReference })))
-    .timeslots;
-}
-
 async function listParts(request: Request): Promise<ListTimeslotsResponse[]> {
   const parts: ListTimeslotsResponse[] = [];
-  let continuation: string | undefined = '';
-  while (continuation !== undefined) {
+  let continuation: string | undefined;
+  do {
     const next: ListTimeslotsRequest = { ...owned, ...request, continuation };
     const part: ListTimeslotsResponse = await patiently(() => calendar.timeslots.listTimeslots(next));
-    expect(part.continued).toBeDefined();
     parts.push(part);
     continuation = part.continuation;
-  }
+  } while (continuation !== undefined);
   for (const part of parts) expectBounded(part);
   return parts;
 }
@@ -111,18 +106,23 @@ async function listRest(continuation: string | undefined): Promise<ListTimeslots
 }
 
 function expectBounded(part: ListTimeslotsResponse): void {
-  const appointments = part.timeslots.flatMap((timeslot) => timeslot.appointments);
+  const appointments = part.timeslots.flatMap(({ appointmentsJson }) => readAppointments(appointmentsJson));
   const rows = appointments.reduce((sum, { participations }) => sum + Math.max(1, participations.length), 0);
   if (appointments.length > 1) expect(rows).toBeLessThanOrEqual(maxRows);
   expect(part.timeslots.length).toBeLessThanOrEqual(maxRows);
   expect(ListTimeslotsResponse.encode(part).finish().length).toBeLessThan(maxMessageBytes / 2);
 }
 
+type WholeTimeslot = Omit<Timeslot, 'appointmentsJson'> & { appointments: AppointmentJson[] };
+
 /** The answer that the parts are. */
-function join(parts: Pick<ListTimeslotsResponse, 'timeslots' | 'continued'>[]): Timeslot[] {
-  const whole: Timeslot[] = [];
+function join(parts: Pick<ListTimeslotsResponse, 'timeslots' | 'continued'>[]): WholeTimeslot[] {
+  const whole: WholeTimeslot[] = [];
   for (const { timeslots, continued } of parts) {
-    const [first, ...others] = timeslots.map((timeslot) => ({ ...timeslot, appointments: [...timeslot.appointments] }));
+    const [first, ...others] = timeslots.map(({ appointmentsJson, ...timeslot }) => ({
+      ...timeslot,
+      appointments: readAppointments(appointmentsJson),
+    }));
     if (first === undefined) continue;
     if (continued) whole.at(-1)!.appointments.push(...first.appointments);
     else whole.push(first);
@@ -145,8 +145,9 @@ async function findStored(resourceReference: string): Promise<[string, string[]]
   return rows.map(({ reference, appointments }) => [reference, appointments]);
 }
 
-const referencesOf = (timeslots: Timeslot[]): string[] => timeslots.map(({ reference }) => reference);
-const appointmentsOf = (timeslots: Timeslot[]): Appointment[] => timeslots.flatMap(({ appointments }) => appointments);
+const referencesOf = (timeslots: { reference: string }[]): string[] => timeslots.map(({ reference }) => reference);
+const appointmentsOf = (timeslots: WholeTimeslot[]): AppointmentJson[] =>
+  timeslots.flatMap(({ appointments }) => appointments);
 
 describe('the timeslots of a resource, in parts,', () => {
   it.each<[what: string, parts: number, fill: (resource: string) => Promise<unknown>]>([
@@ -208,7 +209,6 @@ describe('the timeslots of a resource, in parts,', () => {
     const resourceReference = freshReference('resource');
     await fill(resourceReference);
     const parts = await listParts({ ...period, resourceReference });
-    expect(join(parts)).toEqual(await listWhole(resourceReference));
     expect(
       join(parts).map(({ reference, appointments }) => [reference, appointments.map((each) => each.reference)]),
     ).toEqual(await findStored(resourceReference));
@@ -220,7 +220,7 @@ describe('the timeslots of a resource, in parts,', () => {
     const resourceReference = freshReference('resource');
     await create(Array.from({ length: 7 }, () => newTimeslot(resourceReference)));
     await createAppointments(resourceReference, 400);
-    const pages: Timeslot[][] = [];
+    const pages: WholeTimeslot[][] = [];
     let cursor: string | undefined;
     do {
       const parts = await listParts({ ...period, resourceReference, limit: 3, cursor });
@@ -229,7 +229,7 @@ describe('the timeslots of a resource, in parts,', () => {
       pages.push(join(parts));
     } while (cursor !== undefined);
     expect(pages.map(({ length }) => length)).toEqual([3, 3, 1]);
-    expect(pages.flat()).toEqual(await listWhole(resourceReference));
+    expect(pages.flat()).toEqual(join(await listParts({ ...period, resourceReference })));
     const [exact] = await listParts({ ...period, resourceReference, limit: 7 });
     expect(exact!.nextCursor).toBeUndefined();
   });
@@ -243,7 +243,7 @@ describe('the timeslots of a resource, in parts,', () => {
     await create([first, second]);
     await createAppointments(resourceReference, 600);
     const list = { ...owned, ...period, resourceReference, limit: 2 };
-    const part = await calendar.timeslots.listTimeslots({ ...list, continuation: '' });
+    const part = await calendar.timeslots.listTimeslots(list);
     expect(referencesOf(part.timeslots)).toEqual([first.reference]);
     await create([newTimeslot(resourceReference, { start: '2099-06-01T09:30' })]);
     await calendar.database.kysely.deleteFrom('timeslot').where('reference', '=', first.reference!).execute();
@@ -261,8 +261,9 @@ describe('the timeslots of a resource, in parts,', () => {
     await create([newTimeslot(resourceReference), newTimeslot(resourceReference)]);
     await createAppointments(resourceReference, 300);
     const list = { ...owned, ...period, resourceReference };
-    const { continuation } = await calendar.timeslots.listTimeslots({ ...list, continuation: '' });
+    const { continuation } = await calendar.timeslots.listTimeslots(list);
     const invalid = [
+      '',
       'x',
       'rows=0',
       'rows=501',
@@ -293,39 +294,23 @@ describe('the answer of an operation, in parts,', () => {
       newTimeslot(resourceReference, { start: `2099-06-01T0${index % 10}:00` }),
     );
     const [key, request] = [randomUUID(), { ...owned, timeslots }];
-    const first = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, inParts: true }));
+    const first = await withKey(key, () => calendar.timeslots.createTimeslots(request));
     const parts = [{ ...first, continued: false }, ...(await listRest(first.continuation))];
     expect(parts.length).toBeGreaterThan(3);
     expect(referencesOf(join(parts))).toEqual(timeslots.map(({ reference }) => reference));
     expect(appointmentsOf(join(parts))).toHaveLength(100 * 20);
-
-    // By a caller of the previous version, which cannot take parts.
-    const whole = await withKey(key, () => calendar.timeslots.createTimeslots(request));
-    expect(whole).toMatchObject({ created: true, continuation: undefined });
-    expect(join(parts)).toEqual(whole.timeslots);
-    // By one that takes the appointments as JSON.
-    const { timeslots: withJson } = await withKey(key, () =>
-      calendar.timeslots.createTimeslots({ ...request, asJson: true }),
-    );
-    expect(
-      withJson.map(({ appointments, appointmentsJson }) => [
-        appointments,
-        (JSON.parse(`[${appointmentsJson!.toString()}]`) as { reference: string }[]).length,
-      ]),
-    ).toEqual(whole.timeslots.map(({ appointments }) => [[], appointments.length]));
-
     const deleted = timeslots[50]!.reference!;
     await calendar.database.kysely.deleteFrom('timeslot').where('reference', '=', deleted).execute();
-    const again = await withKey(key, () => calendar.timeslots.createTimeslots({ ...request, inParts: true }));
+    const again = await withKey(key, () => calendar.timeslots.createTimeslots(request));
     const rest = await listRest(again.continuation);
     expect(join([{ ...again, continued: false }, ...rest])).toEqual(
-      whole.timeslots.filter(({ reference }) => reference !== deleted),
+      join(parts).filter(({ reference }) => reference !== deleted),
     );
   });
 
   it('is a single part for 500 timeslots without appointments', async () => {
     const timeslots = Array.from({ length: 500 }, () => newTimeslot(freshReference('resource')));
-    const answer = await patiently(() => calendar.timeslots.createTimeslots({ ...owned, timeslots, inParts: true }));
+    const answer = await patiently(() => calendar.timeslots.createTimeslots({ ...owned, timeslots }));
     expect(answer.continuation).toBeUndefined();
     expect(referencesOf(answer.timeslots)).toEqual(timeslots.map(({ reference }) => reference));
   });
@@ -335,13 +320,13 @@ describe('the answer of an operation, in parts,', () => {
     const [timeslot] = (await create([newTimeslot(resourceReference)])).timeslots;
     await createAppointments(resourceReference, 1_200);
     const update = { ...owned, timeslotReference: timeslot!.reference, defaultCapacity: 9 };
-    const first = await calendar.timeslots.updateTimeslot({ ...update, inParts: true });
+    const first = await calendar.timeslots.updateTimeslot(update);
     const rest = await listRest(first.continuation);
     expect(rest.length).toBeGreaterThan(1);
     const [joined, ...others] = join([{ timeslots: [first.timeslot!], continued: false }, ...rest]);
     expect(others).toEqual([]);
     expect(joined!.appointments).toHaveLength(1_200);
-    expect(joined).toEqual((await calendar.timeslots.updateTimeslot(update)).timeslot);
+    expect(joined).toMatchObject({ reference: timeslot!.reference, defaultCapacity: 9 });
   });
 });
 
@@ -362,8 +347,8 @@ describe('a timeslot with 2,500 appointments', () => {
     const many = await refusal(calendar.timeslots.deleteTimeslot(key));
     expect(many).toMatchObject({ code: 'timeslot.has_appointments' });
     expect(many.message).toContain(' and more');
-    expect(
-      (await calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T19:00', inParts: true })).timeslot,
-    ).toMatchObject({ reference: timeslot!.reference });
+    expect((await calendar.timeslots.updateTimeslot({ ...key, end: '2099-06-01T19:00' })).timeslot).toMatchObject({
+      reference: timeslot!.reference,
+    });
   });
 });

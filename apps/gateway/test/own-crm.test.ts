@@ -33,8 +33,8 @@ function newUser(crmId: string) {
 describe('a call of the gateway', () => {
   it('takes what the path names from the path, whatever the rest names', async () => {
     const forged = { reference: 'other@test', crmId: 'two', lastName: 'Changed' };
-    // @ts-expect-error The types reject it, too: the path names these.
     const { user } = await asCrm('one', () =>
+      // @ts-expect-error The types reject it, too: the path names these.
       clients.identity.updateUser({ crmId: 'one', reference: 'same@test' }, forged),
     );
     expect(user).toMatchObject({ reference: 'same@test', email: 'one@test.example', lastName: 'Changed' });

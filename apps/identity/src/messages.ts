@@ -20,7 +20,7 @@ export function toCrmMessage(row: CrmRow): Crm {
 }
 
 export function toUserMessage(row: UserRow): User {
-  return { ...withoutNulls(row), emailVerified: row.emailVerifiedAt !== null };
+  return withoutNulls(row);
 }
 
 export function toAccountMessage(row: AccountRow): Account {

@@ -256,7 +256,6 @@ describe('rule 4: a new user', () => {
       firstName: undefined,
       phone: undefined,
       mobile: undefined,
-      emailVerified: false,
     });
     expect((await storedUser(user!.id)).language).toBe('en');
     const own = {

@@ -45,8 +45,6 @@ async function mailAboutChange(
     actor,
     previousMailEventId: previousEventId,
   } = change;
-  // A calendar of the previous version publishes silent changes here, too.
-  if (!change.notify) return undefined;
   const mail = mailOfChange(change);
   // An effect all the same, because the next mail waits until this event has been processed.
   if (mail === undefined) return async () => undefined;
@@ -57,7 +55,7 @@ async function mailAboutChange(
     version,
     mail,
     customerId,
-    providerId: providerId || undefined,
+    providerId,
     actor,
     previousEventId,
   });

@@ -107,15 +107,6 @@ describe('a reader that paused for longer than events are kept', () => {
     expect(await readAfter('gap', first!)).toBe('events.expired');
   });
 
-  it('learns that, too, if a process of the previous version has deleted the events', async () => {
-    const [, second] = await createFeed('former', [90, 80, 70, 60, 0]);
-    const cleanUp = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
-    await eventually(async () => expect(await sequencesOf('former')).toEqual([5]));
-    await cleanUp[Symbol.asyncDispose]();
-    await sql`UPDATE removed_event SET id = ${second!}, sequence = 2 WHERE crm_id = 'former'`.execute(database.kysely);
-    expect(await readAfter('former', second!)).toBe('events.expired');
-  });
-
   it('is told so only of events of its own CRM', async () => {
     const [old] = await createFeed('other', [90, 80, 0]);
     await createFeed('own', [90, 0]);

@@ -25,3 +25,11 @@ export function concurrentIndex(
     },
   };
 }
+
+/** Drops an index while others use the table. */
+export function dropIndex(name: string): SchemaMigration {
+  return {
+    withoutTransaction: true,
+    up: async (db: Kysely<unknown>) => void (await sql`DROP INDEX CONCURRENTLY IF EXISTS ${sql.ref(name)}`.execute(db)),
+  };
+}

@@ -2,7 +2,7 @@ export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxCo
 export { addressMigrations, isAddress } from './address-key.ts';
 export { callFunction, callFunctionForEach } from './call-function.ts';
 export { ago, type CleanUp, startCleanUps } from './clean-up.ts';
-export { concurrentIndex } from './concurrent-index.ts';
+export { concurrentIndex, dropIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { folded } from './folded.ts';
 export { isUniqueViolation, translatePostgresError } from './errors.ts';

@@ -54,7 +54,7 @@ function replayUserDeletions(since: Date): Promise<void> {
     let replayed = 0;
     let part: ReplayUserDeletionsResponse | undefined;
     do {
-      part = await admin.replayUserDeletions({ since, continuation: part?.continuation ?? '' });
+      part = await admin.replayUserDeletions({ since, continuation: part?.continuation });
       replayed += part.replayed;
       owners.push(...part.owners);
     } while (part.continuation !== undefined);

@@ -12,7 +12,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now(the_crm);
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
+  origin jsonb := request -> 'origin';
   place appointment%ROWTYPE;
   embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
   silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';

@@ -1,8 +1,6 @@
 -- An appointment that was made by a booking ends with its last participant: it is cancelled, or removed if it never had anybody but reservations that
 -- expired. Its place is free again.
-
-DROP FUNCTION IF EXISTS end_if_empty(text, uuid);
-
+--
 -- Called by the other functions only, with the appointment locked and its expired reservations removed.
 CREATE OR REPLACE FUNCTION end_if_empty(the_crm text, the_appointment uuid, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -2,6 +2,7 @@ import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
   concurrentIndex,
+  dropIndex,
   idempotencyMigrations,
   type MigrationSet,
   migrateDatabase,
@@ -40,13 +41,14 @@ const migrations = {
     'customer_to_refresh',
     'customer (refreshed_at) WHERE NOT reference_known AND erased_at IS NULL',
   ),
-  // participation_by_email serves the previous version.
   '2026-12-10-participation-by-address': concurrentIndex(
     'participation_by_address',
     'participation (crm_id, address_key(email)) WHERE email IS NOT NULL',
   ),
   '2026-12-30-mail-events': mailEvents,
   '2027-01-01-event-counts': eventCounts,
+  // participation_by_address has replaced it.
+  '0001-participations-by-email': dropIndex('participation_by_email'),
 };
 
 const functions = sqlFiles(import.meta.url, [

@@ -185,7 +185,6 @@ CREATE TABLE participation (
 CREATE INDEX participation_by_address ON public.participation USING btree (crm_id, address_key(email)) WHERE (email IS NOT NULL);
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
-CREATE INDEX participation_by_email ON public.participation USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.name IS NULL) AND (new.state <> ALL (ARRAY['BOOKED'::text, 'RESERVED'::text])))) EXECUTE FUNCTION unmark_appointment();
@@ -467,7 +466,7 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   opening timeslot%ROWTYPE;
   known record;
   claim record;
@@ -622,7 +621,7 @@ BEGIN
     END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
-  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
+  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
     IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
@@ -672,7 +671,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now(the_crm);
   held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  origin jsonb := coalesce(request -> 'origin', request #> '{events,0}');
+  origin jsonb := request -> 'origin';
   place appointment%ROWTYPE;
   embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
   silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
@@ -724,7 +723,7 @@ DECLARE
   new_state text := request ->> 'state';
   takes_seat boolean := request ->> 'takesSeat';
   is_exempt boolean := request ->> 'exempt';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   the_provider uuid;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;
@@ -966,7 +965,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   keeps_product boolean := request ->> 'productReference' IS NULL;
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
@@ -1034,7 +1033,7 @@ DECLARE
   expected_version integer := request ->> 'expectedVersion';
   seats integer := request ->> 'seats';
   becomes_exempt boolean := request ->> 'exempt';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
   moved participation%ROWTYPE;
@@ -1402,11 +1401,6 @@ BEGIN
 
   IF request ? 'customerId' THEN
     customer_ids := ARRAY[(request ->> 'customerId')::uuid];
-  ELSIF request ? 'customerReference' THEN
-    -- From a process of the previous version.
-    customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known);
-  END IF;
-  IF customer_ids IS NOT NULL THEN
     -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
     PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
     by_customer := NOT FOUND;
@@ -1754,7 +1748,7 @@ BEGIN
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO place;
-    PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
+    PERFORM append_appointment_changed(place, 'CREATED', request -> 'origin');
   ELSE
     UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;

@@ -17,7 +17,7 @@ DECLARE
   new_state text := request ->> 'state';
   takes_seat boolean := request ->> 'takesSeat';
   is_exempt boolean := request ->> 'exempt';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   the_provider uuid;
   place appointment%ROWTYPE;
   person customer%ROWTYPE;

@@ -12,7 +12,7 @@ DECLARE
   expected_version integer := request ->> 'expectedVersion';
   seats integer := request ->> 'seats';
   becomes_exempt boolean := request ->> 'exempt';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   place appointment%ROWTYPE;
   present participation%ROWTYPE;
   moved participation%ROWTYPE;

@@ -123,10 +123,7 @@ export function selectParticipationsOfAppointments(
     .orderBy('participation.id');
 }
 
-/**
- * A caller that forgot to set a capacity learns that there never was a seat. Undefined: the answer came from the
- * previous version of the function.
- */
+/** A caller that forgot to set a capacity learns that there never was a seat. */
 export function capacityExhausted(capacity: number | undefined): DomainError {
   return new DomainError(
     'participation.capacity_exhausted',

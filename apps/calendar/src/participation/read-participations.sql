@@ -33,11 +33,6 @@ BEGIN
 
   IF request ? 'customerId' THEN
     customer_ids := ARRAY[(request ->> 'customerId')::uuid];
-  ELSIF request ? 'customerReference' THEN
-    -- From a process of the previous version.
-    customer_ids := ARRAY(SELECT id FROM customer WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known);
-  END IF;
-  IF customer_ids IS NOT NULL THEN
     -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
     PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
     by_customer := NOT FOUND;

@@ -1,8 +1,6 @@
 -- `appointment.taken` counts the participations that are BOOKED or RESERVED, expired reservations among them. Expired ones are removed and their
 -- seats freed before any seat is allocated.
-
-DROP FUNCTION IF EXISTS free_expired_seats(text, uuid);
-
+--
 -- Called by the other functions only, with the appointment locked. Returns the number of seats that became free; then the appointment may have ended.
 CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid, origin jsonb) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE

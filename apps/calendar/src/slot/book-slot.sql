@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION book_slot(request jsonb) RETURNS jsonb LANGUAGE plpgs
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   opening timeslot%ROWTYPE;
   known record;
   claim record;

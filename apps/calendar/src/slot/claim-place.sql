@@ -13,9 +13,6 @@ CREATE OR REPLACE FUNCTION offering_timeslots(appointment appointment) RETURNS S
    WHERE default_capacity >= 1 AND starts_at <= appointment.starts_at AND ends_at >= appointment.ends_at
 $$;
 
--- Its answer has had fewer columns.
-DROP FUNCTION IF EXISTS claim_place(jsonb, timeslot, uuid);
-
 -- Called by the other functions only.
 --
 -- Request: where, either startsAt, minutes (null: one raster) and productReference, with the timeslot `named`, as it was before the locks, or
@@ -66,7 +63,7 @@ BEGIN
     END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
-  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, coalesce(request -> 'origin', request -> 'event'))), 0) FROM unnest(locked) AS id);
+  reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
     SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
     IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
@@ -132,7 +129,7 @@ BEGIN
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO place;
-    PERFORM append_appointment_changed(place, 'CREATED', coalesce(request -> 'origin', request -> 'event'));
+    PERFORM append_appointment_changed(place, 'CREATED', request -> 'origin');
   ELSE
     UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
   END IF;

@@ -11,7 +11,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   the_participation uuid := request ->> 'participationId';
   seats integer := (request ->> 'takesSeat')::boolean::integer;
-  origin jsonb := coalesce(request -> 'origin', request -> 'event');
+  origin jsonb := request -> 'origin';
   keeps_product boolean := request ->> 'productReference' IS NULL;
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;

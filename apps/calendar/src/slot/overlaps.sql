@@ -29,8 +29,6 @@ RETURNS SETOF timeslot LANGUAGE sql STABLE AS $$
      AND ends_at - starts_at > interval '24 hours'
 $$;
 
-DROP FUNCTION IF EXISTS provider_timeslots(text, uuid, timestamptz, timestamptz);
-
 -- The bookable timeslots with a capacity, of a resource or of all: the first max_rows by start and id are among those that are returned. However many
 -- overlap the period, of the short ones no more are read. OFFSET 0: the long ones are not looked for in the order of their starts, which would read the past.
 -- Two of the four parts have nothing to read: which index is best depends on whether a resource is given.

@@ -31,14 +31,12 @@ export interface NewTimeslots {
   crmId: string;
   providerReference: string;
   timeslots: NewTimeslot[];
-  /** Whether the caller can take the result in parts. */
-  inParts?: boolean | undefined;
 }
 
 export interface CreatedTimeslots {
   timeslots: TimeslotRecord[];
   created: boolean;
-  /** Set if these are only the first part: `listTimeslotsPart` returns the others. */
+  /** Set if these are only the first part: `listTimeslots` returns the others. */
   continuation?: string | undefined;
 }
 
@@ -52,11 +50,11 @@ export async function createTimeslots(
   request: NewTimeslots,
 ): Promise<CreatedTimeslots> {
   const { database, archiveAfterDays } = dependencies;
-  const { crmId, inParts = false } = request;
+  const { crmId } = request;
   const provider = await requireProvider(dependencies, request);
   const scope = { crmId, providerId: provider.id, archiveAfterDays };
   const answer = async (tx: Transaction<CalendarSchema>, ids: string[], created: boolean): Promise<Answer> => ({
-    ...(await readAnswer(tx, scope, ids, inParts)),
+    ...(await readAnswer(tx, scope, ids)),
     created,
     ids,
   });

@@ -51,41 +51,15 @@ export async function readPart(
   return { timeslots, continued, rest: next && restAfter(start, taken, next) };
 }
 
-/** The parts from a start on, together. */
-export async function readParts(
-  db: Kysely<CalendarSchema>,
-  scope: PartScope,
-  start: Continuation,
-): Promise<TimeslotRecord[] | ProviderChanged> {
-  const whole: TimeslotRecord[] = [];
-  let rest: Continuation | undefined = start;
-  while (rest !== undefined) {
-    const part: Part | ProviderChanged = await readPart(db, scope, rest);
-    if (part === 'provider_changed') return part;
-    const [first, ...others] = part.timeslots;
-    if (part.continued) whole.at(-1)!.appointments.push(...first!.appointments);
-    else if (first !== undefined) whole.push(first);
-    whole.push(...others);
-    ({ rest } = part);
-  }
-  return whole;
-}
-
-/**
- * The timeslots of an operation's answer, in the order of the ids, without those that have been deleted: all of them,
- * or only the first part.
- */
+/** The first part of an operation's answer: timeslots in the order of the ids, without those that have been deleted. */
 export async function readAnswer(
   db: Kysely<CalendarSchema>,
   scope: PartScope,
   ids: string[],
-  inParts: boolean,
 ): Promise<{ timeslots: TimeslotRecord[]; continuation?: string | undefined }> {
-  const start = { ids, rows: maxRows };
-  const answer = inParts ? await readPart(db, scope, start) : await readParts(db, scope, start);
-  if (answer === 'provider_changed') throw new DomainError('provider.not_found');
-  if (Array.isArray(answer)) return { timeslots: answer };
-  return { timeslots: answer.timeslots, continuation: answer.rest && encodeContinuation(answer.rest) };
+  const part = await readPart(db, scope, { ids, rows: maxRows });
+  if (part === 'provider_changed') throw new DomainError('provider.not_found');
+  return { timeslots: part.timeslots, continuation: part.rest && encodeContinuation(part.rest) };
 }
 
 /** See read-timeslots.sql. */

@@ -18,13 +18,11 @@ export interface TimeslotUpdate extends TimeslotKey {
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
   state?: TimeslotState | undefined;
-  /** Whether the caller can take the result in parts. */
-  inParts?: boolean | undefined;
 }
 
 export interface UpdatedTimeslot {
   timeslot: TimeslotRecord;
-  /** Set if it has more appointments: `listTimeslotsPart` returns them. */
+  /** Set if it has more appointments: `listTimeslots` returns them. */
   continuation?: string | undefined;
 }
 
@@ -54,7 +52,7 @@ export async function updateTimeslot(
       .where('id', '=', timeslot.id)
       .execute();
     const scope = { crmId: request.crmId, providerId: provider.id, archiveAfterDays: dependencies.archiveAfterDays };
-    const { timeslots, continuation } = await readAnswer(tx, scope, [timeslot.id], request.inParts ?? false);
+    const { timeslots, continuation } = await readAnswer(tx, scope, [timeslot.id]);
     return { timeslot: timeslots[0]!, continuation };
   });
 }

@@ -2,13 +2,13 @@ import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
   concurrentIndex,
+  dropIndex,
   idempotencyMigrations,
   type MigrationSet,
   migrateDatabase,
   sqlFiles,
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
-import { type Kysely, sql } from 'kysely';
 import * as customers from './migrations/2026-11-21-customers.ts';
 import * as customersOfProvider from './migrations/2026-11-25-customers-of-provider.ts';
 import * as addressErasures from './migrations/2026-11-27-address-erasures.ts';
@@ -24,7 +24,6 @@ const migrations = {
     'erasure_to_finish',
     "erasure (crm_id, published_at) WHERE state = 'checking'",
   ),
-  // customer_by_email serves the previous version.
   '2026-12-10-customer-by-address': concurrentIndex(
     'customer_by_address',
     'customer (crm_id, address_key(email)) WHERE email IS NOT NULL',
@@ -35,15 +34,13 @@ const migrations = {
     'customer_by_address_and_id',
     'customer (crm_id, address_key(email), provider_id, id) WHERE email IS NOT NULL',
   ),
-  '2026-12-22-2-customers-by-address': {
-    withoutTransaction: true,
-    up: async (db: Kysely<unknown>) =>
-      void (await sql`DROP INDEX CONCURRENTLY IF EXISTS customer_by_address`.execute(db)),
-  },
+  '2026-12-22-2-customers-by-address': dropIndex('customer_by_address'),
   '2026-12-22-customers-to-decide': concurrentIndex(
     'customer_to_decide',
     'customer (provisional_until) WHERE provisional_until IS NOT NULL',
   ),
+  // customer_by_address_and_id has replaced it.
+  '0001-customers-by-email': dropIndex('customer_by_email'),
 };
 
 const functions = sqlFiles(import.meta.url, ['../customer/create-customer.sql', '../customer/get-customer.sql']);

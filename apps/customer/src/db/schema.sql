@@ -29,7 +29,6 @@ CREATE TABLE customer (
   CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
 );
 CREATE INDEX customer_by_address_and_id ON public.customer USING btree (crm_id, address_key(email), provider_id, id) WHERE (email IS NOT NULL);
-CREATE INDEX customer_by_email ON public.customer USING btree (crm_id, lower((NORMALIZE(email) COLLATE pg_c_utf8))) WHERE (email IS NOT NULL);
 CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
 CREATE INDEX customer_to_decide ON public.customer USING btree (provisional_until) WHERE (provisional_until IS NOT NULL);
 

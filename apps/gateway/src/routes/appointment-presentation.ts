@@ -1,22 +1,10 @@
-import { type Appointment, AppointmentState, type Price } from '@scheduling/contracts/calendar/v1';
+import { AppointmentState, type Price } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
-import { instant, nullable, nullableString, presentEnum, presentInstant } from '../schemas.ts';
+import { instant, nullable, nullableString } from '../schemas.ts';
 import { address } from './locations.ts';
-import { participation, participationExample, presentParticipation } from './participations.ts';
-
-/** interface 2.5. */
-export function presentAppointment(appointment: Appointment) {
-  return {
-    ...appointment,
-    address: appointment.address?.kind?.value,
-    start: presentInstant(appointment.start),
-    end: presentInstant(appointment.end),
-    participations: appointment.participations.map(presentParticipation),
-    state: presentEnum(AppointmentState, appointment.state),
-  };
-}
+import { participation, participationExample } from './participations.ts';
 
 export const price = nullable<Price>({
   title: 'Price',
@@ -46,6 +34,7 @@ export const appointmentExample = {
   state: 'ACTIVE',
 };
 
+/** interface 2.5. */
 export const appointment = Type.Object(
   {
     reference: Type.String(),

@@ -6,8 +6,6 @@ import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
 import { apiInfoValue } from '../schemas.ts';
-import { openAppointments } from './appointment-list.ts';
-import { presentAppointment } from './appointment-presentation.ts';
 import {
   countSlots,
   deletionTarget,
@@ -40,11 +38,8 @@ export function appointmentRoutes(
       { schema: listAppointmentsSchema, config: listConfig },
       async (request, reply) => {
         const { params, query } = request;
-        const filter = toFilter(query);
-        return sendList(
-          { request, reply, admission },
-          publicUrl,
-          openAppointments({ appointments }, params, filter, reply),
+        return sendList({ request, reply, admission }, publicUrl, (signal) =>
+          appointments.listAppointments(params, toFilter(query), signal),
         );
       },
     );
@@ -82,13 +77,13 @@ export function appointmentRoutes(
       },
     );
 
-    app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request) => {
+    app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request, reply) => {
       const { params, body, query } = request;
-      const { appointment } = await appointments.cancelAppointment(params, {
+      const { json } = await appointments.cancelAppointment(params, {
         appointmentReference: requiredArgument('appointmentReference', body, query),
         message: singleArgument('message', body, query),
       });
-      return { 'api-info': apiInfoValue, appointment: presentAppointment(appointment!) };
+      return reply.type(jsonType).send(wrappedAppointment(json));
     });
 
     app.delete(
@@ -110,14 +105,11 @@ async function create(
   body: Static<typeof createAppointmentSchema.body>,
 ): Promise<{ created: boolean; json: string }> {
   if (isSeries(body)) {
-    const { json } = await appointments.createSeries(provider, { ...toCreateSeries(body), asJson: true });
-    return { created: true, json: `[${json!.toString()}]` };
+    const { json } = await appointments.createSeries(provider, toCreateSeries(body));
+    return { created: true, json: `[${json.toString()}]` };
   }
-  const { created, json } = await appointments.createAppointment(provider, {
-    ...toCreateAppointment(body),
-    asJson: true,
-  });
-  return { created, json: wrappedAppointment(json!) };
+  const { created, json } = await appointments.createAppointment(provider, toCreateAppointment(body));
+  return { created, json: wrappedAppointment(json) };
 }
 
 function toFilter(query: Static<typeof listAppointmentsSchema.querystring>) {

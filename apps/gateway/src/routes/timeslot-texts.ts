@@ -1,8 +1,13 @@
-import type { Appointment, ListTimeslotsResponse, Timeslot } from '@scheduling/contracts/calendar/v1';
-import { DomainError } from '@scheduling/errors';
+import type { Timeslot } from '@scheduling/contracts/calendar/v1';
 import type { JsonTexts } from './json-stream.ts';
 
-export type TimeslotsPart = Pick<ListTimeslotsResponse, 'timeslots' | 'continued' | 'continuation'>;
+export interface TimeslotsPart {
+  timeslots: Timeslot[];
+  /** Whether the first timeslot is the one with which the previous part ended. */
+  continued?: boolean;
+  /** Absent in the last part. */
+  continuation?: string | undefined;
+}
 
 /** Asks for the part that the previous one named. */
 export type ReadPart = (continuation: string) => Promise<TimeslotsPart>;
@@ -13,19 +18,13 @@ export async function* partsFrom(first: TimeslotsPart, readPart: ReadPart): Asyn
   yield part;
   while (part.continuation !== undefined) {
     part = await readPart(part.continuation);
-    // During a rollout: a calendar of the previous version answers with all of it, from the beginning.
-    if (part.continued === undefined)
-      throw new DomainError('service.unavailable', { text: 'calendar does not know parts' });
     yield part;
   }
   return undefined;
 }
 
-/** Both return JSON; that of a timeslot ends with its appointments. */
-export interface ToJson {
-  timeslot: (timeslot: Timeslot) => string;
-  appointment: (appointment: Appointment) => string;
-}
+/** Returns a timeslot as JSON that ends with an empty array of appointments. */
+export type TimeslotJson = (timeslot: Timeslot) => string;
 
 /**
  * Timeslots, separated by commas, with what is sent before and after them. The appointments of one may come in several
@@ -33,20 +32,16 @@ export interface ToJson {
  */
 export async function* timeslotTexts(
   parts: AsyncIterable<TimeslotsPart>,
-  toJson: ToJson,
+  toJson: TimeslotJson,
   around: { before: string; after: string },
 ): JsonTexts {
   let text = around.before;
   let last: { hasAppointments: boolean } | undefined;
   for await (const { timeslots, continued, continuation } of parts) {
     for (const [index, timeslot] of timeslots.entries()) {
-      // A calendar of the previous version answers without `appointmentsJson`.
-      const appointments =
-        timeslot.appointmentsJson?.toString() ?? timeslot.appointments.map(toJson.appointment).join(',');
+      const appointments = timeslot.appointmentsJson.toString();
       if (index > 0 || continued !== true || last === undefined) {
-        text +=
-          (last === undefined ? '' : `${endOfTimeslot},`) +
-          toJson.timeslot({ ...timeslot, appointments: [] }).slice(0, -endOfTimeslot.length);
+        text += (last === undefined ? '' : `${endOfTimeslot},`) + toJson(timeslot).slice(0, -endOfTimeslot.length);
         last = { hasAppointments: false };
       }
       if (appointments === '') continue;

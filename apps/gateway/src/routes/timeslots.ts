@@ -21,11 +21,11 @@ import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
-import { appointment, appointmentExample, presentAppointment } from './appointment-presentation.ts';
+import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { sendJson } from './json-stream.ts';
 import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
-import { partsFrom, type ReadPart, type TimeslotsPart, timeslotTexts, type ToJson } from './timeslot-texts.ts';
+import { partsFrom, type ReadPart, type TimeslotsPart, type TimeslotJson, timeslotTexts } from './timeslot-texts.ts';
 
 /**
  * interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain.
@@ -43,8 +43,6 @@ export function timeslotRoutes(
         const { params, body } = request;
         const { created, ...first } = await timeslots.createTimeslots(params, {
           timeslots: body.timeslots.map(toNewTimeslot),
-          inParts: true,
-          asJson: true,
         });
         const parts = partsFrom(first, restOfAnswer(timeslots, params));
         void reply.code(created ? 201 : 200);
@@ -57,10 +55,10 @@ export function timeslotRoutes(
       { schema: listTimeslotsSchema, config: { isStreamed } },
       async (request, reply) => {
         const { params, query } = request;
-        const list = { ...givenFields(listTimeslotsSchema.querystring, query), asJson: true };
+        const list = givenFields(listTimeslotsSchema.querystring, query);
         async function* listed(): AsyncGenerator<TimeslotsPart> {
-          const readPart = (continuation: string) => timeslots.listTimeslots(params, { ...list, continuation });
-          const first = await readPart('');
+          const readPart = (continuation?: string) => timeslots.listTimeslots(params, { ...list, continuation });
+          const first = await readPart();
           if (first.nextCursor !== undefined)
             void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
           yield* partsFrom(first, readPart);
@@ -77,8 +75,6 @@ export function timeslotRoutes(
         const { timeslot, continuation } = await timeslots.updateTimeslot(params, {
           ...givenFields(updateTimeslotSchema.body, body),
           state: body.state && TimeslotState[body.state],
-          inParts: true,
-          asJson: true,
         });
         const parts = partsFrom({ timeslots: [timeslot!], continuation }, restOfAnswer(timeslots, params));
         return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), {
@@ -122,22 +118,16 @@ function restOfAnswer(
   { crmId, providerRef }: Static<typeof providerParams>,
 ): ReadPart {
   return (continuation) =>
-    timeslots.listTimeslots(
-      { crmId, providerRef },
-      { resourceReference: '', from: '', to: '', asJson: true, continuation },
-    );
+    timeslots.listTimeslots({ crmId, providerRef }, { resourceReference: '', from: '', to: '', continuation });
 }
 
-/** As the schemas of the responses say. */
-function toJson(reply: FastifyReply): ToJson {
-  const timeslotJson = reply.compileSerializationSchema(timeslotSchema);
-  const appointmentJson = reply.compileSerializationSchema(appointmentSchema);
-  return {
-    timeslot: (each) => timeslotJson(presentTimeslot(each)),
-    appointment: (each) => appointmentJson(presentAppointment(each)),
-  };
+/** As the schema of the responses says. */
+function toJson(reply: FastifyReply): TimeslotJson {
+  const write = reply.compileSerializationSchema(timeslotSchema);
+  return (timeslot) => write(presentTimeslot(timeslot));
 }
 
+/** Its appointments are JSON already, and are sent in its array. */
 function presentTimeslot(timeslot: Timeslot) {
   return {
     ...timeslot,
@@ -145,7 +135,7 @@ function presentTimeslot(timeslot: Timeslot) {
     end: presentInstant(timeslot.end),
     address: timeslot.address?.kind?.value,
     state: presentEnum(TimeslotState, timeslot.state),
-    appointments: timeslot.appointments.map(presentAppointment),
+    appointments: [],
   };
 }
 
@@ -206,9 +196,8 @@ const timeslot = Type.Object(
   { title: 'Timeslot', examples: [timeslotExample] },
 );
 
-/** Single objects, because Fastify compiles each schema once per route. */
+/** A single object, because Fastify compiles each schema once per route. */
 const timeslotSchema: Record<string, unknown> = { ...timeslot };
-const appointmentSchema: Record<string, unknown> = { ...appointment };
 
 const timeslotParams = Type.Object({
   ...providerParams.properties,

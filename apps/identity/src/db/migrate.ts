@@ -2,6 +2,7 @@ import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
   concurrentIndex,
+  dropIndex,
   frozenFunction,
   idempotencyMigrations,
   type MigrationSet,
@@ -27,8 +28,7 @@ const migrations = {
   '2026-12-06-sandboxes': sandboxes,
   '2026-12-12-verification-mailboxes': verificationMailboxes,
   '2026-12-21-1-username-as-read': frozenFunction(new URL('../user/username-as-read.sql', import.meta.url)),
-  // They are not unique: users of earlier versions may share a name, and a process of the previous version may store
-  // another one during a rollout.
+  // They are not unique: the locks on login names are.
   '2026-12-21-2-users-by-address': concurrentIndex(
     'app_user_by_address',
     "app_user (left(email_key, strpos(email_key, E'\\n')), address_key(email))",
@@ -37,11 +37,12 @@ const migrations = {
     'app_user_by_username',
     "app_user (left(username_key, strpos(username_key, E'\\n')), username_as_read(username))",
   ),
-  // app_user_email_derived_from serves the previous version.
   '2026-12-21-4-users-by-derivation': concurrentIndex(
     'app_user_by_derivation',
     'app_user (crm_id, address_key(email_derived_from)) WHERE email_derived_from IS NOT NULL',
   ),
+  // app_user_by_derivation has replaced it.
+  '0001-users-by-derivation': dropIndex('app_user_email_derived_from'),
 };
 
 /** In execution order; the doctor compares the database with them. */

@@ -60,7 +60,6 @@ CREATE INDEX app_user_by_address ON public.app_user USING btree ("left"(email_ke
 CREATE INDEX app_user_by_derivation ON public.app_user USING btree (crm_id, address_key(email_derived_from)) WHERE (email_derived_from IS NOT NULL);
 CREATE INDEX app_user_by_username ON public.app_user USING btree ("left"(username_key, strpos(username_key, '
 '::text)), username_as_read(username));
-CREATE INDEX app_user_email_derived_from ON public.app_user USING btree (crm_id, email_derived_from) WHERE (email_derived_from IS NOT NULL);
 
 CREATE TABLE audit_entry (
   id uuid NOT NULL DEFAULT uuidv7(),

@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import type { Kysely, RawBuilder, Transaction } from 'kysely';
 import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { hasEmail, loginNameKey } from './login-names.ts';
+import { hasEmail } from './login-names.ts';
 import type { UserRow } from './user.ts';
 
 export interface UserReference {
@@ -46,8 +46,7 @@ export function requireUser(
 
 /**
  * The user with this address, whichever CRM it belongs to: addresses and usernames are unique across the whole service,
- * except in sandboxes. Users of earlier versions may have different forms of one address; then the one with the given
- * form, or the oldest.
+ * except in sandboxes.
  */
 export function findUserByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string): Promise<UserRow | undefined> {
   return selectByEmail(db, crm, email).executeTakeFirst();
@@ -63,14 +62,7 @@ export function holdUserByEmail(
 }
 
 function selectByEmail(db: Kysely<IdentitySchema>, crm: CrmRow, email: string) {
-  return db
-    .selectFrom('appUser')
-    .selectAll()
-    .where(hasEmail(crm, email))
-    .orderBy(sql`email_key = ${loginNameKey(crm, email)}`, 'desc')
-    .orderBy('createdAt')
-    .orderBy('id')
-    .limit(1);
+  return db.selectFrom('appUser').selectAll().where(hasEmail(crm, email));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { CrmRow } from '../crm/crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import { addressFamilies } from '../field/email-address.ts';
 import type { UserReference } from './get-user.ts';
-import { loginNameKey, scopeOf } from './login-names.ts';
+import { scopeOf } from './login-names.ts';
 
 /** This service's advisory locks have two-part keys; the outbox relay's has a single one, so they never collide. */
 const loginNameLocks = 1;
@@ -26,16 +26,11 @@ export function lockLoginNames(
   const scope = scopeOf(crm);
   const families = email === undefined ? [] : addressFamilies(email);
   const usernames = username === undefined ? [] : [username];
-  // Under these names, processes of the previous version lock the same.
-  const keys = [
-    ...families.map((family) => `email ${loginNameKey(crm, family)}`),
-    ...usernames.map((each) => `username ${loginNameKey(crm, each)}`),
-  ];
   const references = reference === undefined ? [] : [referenceName(crm.crmId, reference)];
   return lock(
     tx,
     sql`
-      SELECT name FROM unnest(${[...references, ...keys]}::text[]) AS name
+      SELECT name FROM unnest(${references}::text[]) AS name
        UNION ALL
       SELECT 'email ' || ${scope} || address_key(family) FROM unnest(${families}::text[]) AS family
        UNION ALL

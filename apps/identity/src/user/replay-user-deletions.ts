@@ -7,9 +7,7 @@ import { eraseUsers, type UserId } from './delete-user.ts';
 export interface ReplayUserDeletions {
   /** When the backup was made. */
   since: Date;
-  /**
-   * Where the previous part ended; empty for the first. Undefined: all at once, for a caller that does not know parts.
-   */
+  /** Where the previous part ended; undefined for the first. */
   continuation: string | undefined;
 }
 
@@ -31,7 +29,7 @@ export async function replayUserDeletions(
   const deleted = new Map(published.events.map(({ crmId, userId }) => [`${crmId} ${userId}`, { crmId, id: userId }]));
   const { part, next } = takePart(deleted, continuation);
   const owners = await database.transaction(async (tx) => {
-    if (!continuation) await recordAction(tx, 'user-deletions.replay', since.toISOString());
+    if (continuation === undefined) await recordAction(tx, 'user-deletions.replay', since.toISOString());
     return eraseUsers(tx, part);
   });
   return {
@@ -51,6 +49,6 @@ function takePart(
   continuation: string | undefined,
 ): { part: UserId[]; next: string | undefined } {
   const left = [...deleted.keys()].filter((key) => key > (continuation ?? '')).toSorted();
-  const keys = continuation === undefined ? left : left.slice(0, maxPerPart);
+  const keys = left.slice(0, maxPerPart);
   return { part: keys.map((key) => deleted.get(key)!), next: keys.length < left.length ? keys.at(-1) : undefined };
 }

@@ -49,17 +49,14 @@ async function isSameAddress(tx: Transaction<IdentitySchema>, user: UserRow, ema
   return isSame;
 }
 
-/** Whose name is that of another user since an earlier version may keep it as it is. */
 async function checkLoginNames(
   tx: Transaction<IdentitySchema>,
   crm: CrmRow,
   user: UserRow,
   { email, username }: UserUpdate,
 ): Promise<void> {
-  const isOtherEmail = email !== undefined && loginNameKey(crm, email) !== user.emailKey;
-  if (isOtherEmail && (await isTaken(tx, hasEmail(crm, email), user))) throw new DomainError('user.email_taken');
-  const isOtherUsername = username !== undefined && loginNameKey(crm, username) !== user.usernameKey;
-  if (isOtherUsername && (await isTaken(tx, hasUsername(crm, username), user)))
+  if (email !== undefined && (await isTaken(tx, hasEmail(crm, email), user))) throw new DomainError('user.email_taken');
+  if (username !== undefined && (await isTaken(tx, hasUsername(crm, username), user)))
     throw new DomainError('user.username_taken');
 }
 

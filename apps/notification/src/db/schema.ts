@@ -52,20 +52,17 @@ export interface MailTable {
   template: string;
   /** The recipient, if the person is a customer. */
   customerId: string | null;
-  /** The recipient, if the person is a user. Null in a mail that was stored before 2026-11-25. */
+  /** The recipient, if the person is a user. */
   userId: string | null;
-  /** Whose customer the recipient is. Null in a mail to a user, and in one that was stored before 2026-11-26. */
+  /** Whose customer the recipient is. Null in a mail to a user. */
   providerId: string | null;
   /**
    * Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished.
    */
   erasureId: string | null;
-  /**
-   * Who caused the change that the mail is about, as events say it. Null in other mails, and in one that was stored
-   * before 2026-12-06.
-   */
+  /** Who caused the change that the mail is about, as events say it. Null in other mails. */
   actor: string | null;
-  /** What it does to the person's calendar. Null if nothing, and in a mail without an actor. */
+  /** What it does to the person's calendar. Null if nothing. */
   calendarMethod: CalendarMethod | null;
   /** It reaches nobody, but is kept for the CRM to read. */
   sandbox: Generated<boolean>;
@@ -109,7 +106,6 @@ export interface UnwrittenMailTable {
   template: string;
   /** As in a mail. */
   customerId: string;
-  /** Null in one about an event of a previous version. */
   providerId: string | null;
   actor: string;
   calendarMethod: CalendarMethod | null;
@@ -117,10 +113,7 @@ export interface UnwrittenMailTable {
   traceparent: string | null;
   /** Always: what is written is no longer here. */
   state: Generated<'pending'>;
-  /**
-   * The event of the previous change of the participation with a mail, which comes first. Null if there is none, and in
-   * one about an event of a previous version.
-   */
+  /** The event of the previous change of the participation with a mail, which comes first. Null if there is none. */
   previousEventId: string | null;
   /** How many times it could not be written. */
   attempts: Generated<number>;

@@ -18,8 +18,8 @@ export interface MailOfChange {
 interface ParticipationMailKind {
   tone: Tone;
   /**
-   * What the mail does to the person's calendar if that was not recorded. Appointment cancelled may be about somebody
-   * who was not booked: a calendar ignores the removal of what it does not have.
+   * What the mail does to the calendar of a person who was booked. Appointment cancelled may be about somebody who was
+   * not: then it does nothing.
    */
   calendar: CalendarMethod | undefined;
   /** Nobody may learn too late that an appointment does not take place: these mails count, but never wait for a quota. */

@@ -29,17 +29,7 @@ export async function findParticipationId(
   { participations }: NotificationDependencies,
   key: ParticipationKey,
 ): Promise<string> {
-  const { id } = await participations.getParticipation(key).catch((error: unknown) => {
-    // Its previous version does not let notification call this.
-    throw error instanceof DomainError && error.code === 'caller.forbidden' ? answeredByPreviousVersion() : error;
-  });
-  if (id === '') throw answeredByPreviousVersion();
-  return id;
-}
-
-/** While a new version is rolled out, calendar does not say yet what is needed here. */
-export function answeredByPreviousVersion(): DomainError {
-  return new DomainError('service.unavailable', { text: 'the calendar service is of the previous version' });
+  return (await participations.getParticipation(key)).id;
 }
 
 /** The row of a mail about a participation. Rejects with `mail.not_found`, or `mail.pending` if it is not written. */

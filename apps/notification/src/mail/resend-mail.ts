@@ -4,9 +4,8 @@ import type { Selectable, Transaction } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { MailTable, NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
-import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
+import type { MailOfChange } from './mail-of-change.ts';
 import {
-  answeredByPreviousVersion,
   describeMail,
   findParticipationId,
   type ParticipationKey,
@@ -52,7 +51,6 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   if (original.state === 'pending') throw new DomainError('mail.pending');
   const { version, actor } = original;
   const notice = await dependencies.participations.getParticipationNotice({ crmId, participationId, version });
-  if (notice.currentVersion === 0) throw answeredByPreviousVersion();
   if (notice.currentVersion !== version) throw new DomainError('mail.outdated');
   const mail = await writeParticipationMail(dependencies, {
     crmId,
@@ -66,13 +64,8 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   return { ...mail, eventId: randomUUID(), resendOf: original.resendOf ?? original.id };
 }
 
-/** A mail without an actor was stored by a version that did not record what it does to the calendar. */
-function changeOf({ template, actor, calendarMethod }: Selectable<MailTable>): MailOfChange {
-  const known = template as MailOfChange['template'];
-  return {
-    template: known,
-    calendar: (actor === null ? participationMailKinds[known].calendar : calendarMethod) ?? undefined,
-  };
+function changeOf({ template, calendarMethod }: Selectable<MailTable>): MailOfChange {
+  return { template: template as MailOfChange['template'], calendar: calendarMethod ?? undefined };
 }
 
 async function storeCopy(tx: Transaction<NotificationSchema>, copy: MailIntent): Promise<ParticipationMail> {

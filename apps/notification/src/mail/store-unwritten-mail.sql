@@ -1,7 +1,7 @@
 -- Stores that a mail is to be written, unless that was stored or the mail written before, or its recipient was erased. Of those about the same thing that wait,
 -- the ones between the first and the newest are superseded, but none that is urgent or being written.
 --
--- Request: crmId, eventId, aboutId, version, template, customerId, actor, requestId; providerId if it is known, calendarMethod if it has a calendar file,
+-- Request: crmId, eventId, aboutId, version, template, customerId, providerId, actor, requestId; calendarMethod if it has a calendar file,
 --   traceparent if it is traced, previousEventId if the mail about that event comes first; maxWaiting, how many about one thing may wait, not counting those with urgentTemplates.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_unwritten_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$

@@ -12,8 +12,7 @@ export interface UnwrittenMail {
   mail: MailOfChange;
   /** Undefined if the participant was embedded in an appointment. */
   customerId: string | undefined;
-  /** Undefined in an event of a previous version. */
-  providerId: string | undefined;
+  providerId: string;
   actor: string;
   /** The event whose mail comes first. */
   previousEventId: string | undefined;

@@ -120,7 +120,6 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
     username: 'anna',
     lastName: 'Beispiel',
     firstName: 'Anna',
-    emailVerified: false,
   };
   const verification = composeVerificationMail({
     verification: { token: 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw', user, language },
@@ -145,7 +144,6 @@ function noticeOf({ message, at }: Sample): GetParticipationNoticeResponse {
       acceptBookings: true,
       archived: false,
       capacity: 1,
-      participations: [],
       price: { value: 18.5, currency: 'EUR' },
       productReference: 'sample',
       resourceReference: 'sample',

@@ -7,6 +7,7 @@ import * as secretIds from './migrations/2026-12-13-secret-ids.ts';
 import * as webhookTests from './migrations/2026-12-20-webhook-tests.ts';
 import * as removedEvents from './migrations/2026-12-26-removed-events.ts';
 import * as ordinals from './migrations/2027-01-01-ordinals.ts';
+import * as sequenceEvents from './migrations/0001-sequence-events.ts';
 
 const migrations = {
   '2026-11-30-events': events,
@@ -15,9 +16,10 @@ const migrations = {
   '2026-12-20-webhook-tests': webhookTests,
   '2026-12-26-removed-events': removedEvents,
   '2027-01-01-ordinals': ordinals,
+  '0001-sequence-events': sequenceEvents,
 };
 
-const functions = sqlFiles(import.meta.url, ['../feed/place-events.sql', '../feed/sequence-events.sql']);
+const functions = sqlFiles(import.meta.url, ['../feed/place-events.sql']);
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [

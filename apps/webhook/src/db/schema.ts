@@ -23,7 +23,7 @@ interface EventColumns {
   subjectId: string;
   /** Counts the events of the subject from 1; 0 if their order does not matter. */
   version: number;
-  /** This and the next one are null in events of a service older than 2026-11-29. */
+  /** Null in the failure of a mail that its CRM wrote to a user. */
   providerId: string | null;
   /** Of a participation, after the event. */
   appointmentId: string | null;
@@ -36,10 +36,7 @@ interface EventColumns {
   previousState: string | null;
   /** Of an appointment that exists, after the event. */
   capacity: number | null;
-  /**
-   * Whether a participation has its seat whatever the capacity. This and the capacity are null in events of a calendar
-   * older than 2027-01-01.
-   */
+  /** Whether a participation has its seat whatever the capacity. */
   exempt: boolean | null;
   /** What the service did to it, more exactly than the type: for support. */
   cause: string | null;
@@ -74,7 +71,7 @@ export interface IncomingEventTable extends EventColumns {
   arrivedAt: ColumnType<Date, never, never>;
   /**
    * The number of the event among those about its appointment, and if it was moved, among those about the one that it
-   * left. Null if there is none, or it is not known.
+   * left. Null if there is none.
    */
   ordinal: number | null;
   previousOrdinal: number | null;
@@ -104,10 +101,7 @@ export interface WebhookTable {
   ignoreActors: string[];
   /** Sealed (src/webhook/seal.ts). */
   secret: string;
-  /**
-   * Another one for each secret, so that the repetition of a request returns only the secret that it has made. Null for
-   * one from before 2026-12-13.
-   */
+  /** Another one for each secret, so that the repetition of a request returns only the secret that it has made. */
   secretId: string | null;
   /** The one before the last rotation, which also signs for a day. */
   previousSecret: string | null;

@@ -4,42 +4,12 @@ import { factOfAppointment, factOfCustomer, factOfMail, factOfParticipation } fr
 
 const subjectId = '0197c4ce-5a3d-7b02-8f6e-4c1d2e3f4a5b';
 
-it('reads the events of older services, which say less', () => {
-  const participation = ParticipationChanged.fromPartial({
-    crmId: 'crm',
-    participationId: subjectId,
-    version: 2,
-    cause: 'PARTICIPATION_CHANGE_CAUSE_UPDATED',
-    toState: 'PARTICIPATION_STATE_BOOKED',
-  });
-  expect(factOfParticipation(participation)).toEqual({
-    crmId: 'crm',
-    type: 'participation.changed',
-    subjectId,
-    version: 2,
-    providerId: null,
-    appointmentId: null,
-    previousAppointmentId: null,
-    customerId: null,
-    state: 'BOOKED',
-    previousState: null,
-    capacity: null,
-    exempt: null,
-    cause: 'UPDATED',
-    actor: 'service',
-    ordinal: null,
-    previousOrdinal: null,
-  });
-  const appointment = AppointmentChanged.fromPartial({
-    crmId: 'crm',
-    appointmentId: subjectId,
-    change: 'APPOINTMENT_CHANGE_UPDATED',
-    version: 2,
-  });
-  expect(factOfAppointment(appointment)).toMatchObject({ capacity: null, ordinal: null });
-  const customer = (version: number) =>
-    factOfCustomer(CustomerChanged.fromPartial({ crmId: 'crm', customerId: subjectId, version }));
-  expect([customer(1).type, customer(2).type]).toEqual(['customer.created', 'customer.changed']);
+it('reads a change of a customer, and one that it does not know as an update', () => {
+  const fact = (change: 'CUSTOMER_CHANGE_CREATED' | 'CUSTOMER_CHANGE_DELETED' | 'UNRECOGNIZED') =>
+    factOfCustomer(CustomerChanged.fromPartial({ crmId: 'crm', customerId: subjectId, version: 2, change }));
+  expect(fact('CUSTOMER_CHANGE_CREATED')).toMatchObject({ type: 'customer.created', subjectId, version: 2 });
+  expect(fact('CUSTOMER_CHANGE_DELETED').type).toBe('customer.deleted');
+  expect(fact('UNRECOGNIZED').type).toBe('customer.changed');
 });
 
 it('reads the places of events among those about their appointments, with capacities', () => {

@@ -22,16 +22,17 @@ export function factOfParticipation(change: ParticipationChanged): Fact {
     type: typeOfParticipation(change.cause),
     subjectId: change.participationId,
     version: change.version,
-    ...origin(change),
-    appointmentId: orNull(change.appointmentId),
+    providerId: change.providerId,
+    actor: change.actor,
+    appointmentId: change.appointmentId,
     previousAppointmentId: change.previousAppointmentId ?? null,
     customerId: change.customerId ?? null,
     state: enumName(ParticipationState, change.toState) ?? null,
     previousState: enumName(ParticipationState, change.fromState) ?? null,
     capacity: null,
-    exempt: change.ordinal === 0 ? null : change.exempt,
+    exempt: change.exempt,
     cause: enumName(ParticipationChangeCause, change.cause) ?? null,
-    ordinal: change.ordinal || null,
+    ordinal: change.ordinal,
     previousOrdinal: change.previousOrdinal || null,
   };
 }
@@ -45,10 +46,11 @@ export function factOfAppointment(change: AppointmentChanged): Fact {
     state,
     subjectId: change.appointmentId,
     version: change.version,
-    ...origin(change),
+    providerId: change.providerId,
+    actor: change.actor,
     previousState: enumName(AppointmentState, change.fromState) ?? null,
-    capacity: change.ordinal === 0 || state === null ? null : change.capacity,
-    ordinal: change.ordinal || null,
+    capacity: state === null ? null : change.capacity,
+    ordinal: change.ordinal,
   };
 }
 
@@ -56,10 +58,11 @@ export function factOfCustomer(change: CustomerChanged): Fact {
   return {
     ...ofNoParticipation,
     crmId: change.crmId,
-    type: customerTypes[enumName(CustomerChange, change.change) ?? (change.version === 1 ? 'CREATED' : 'UPDATED')],
+    type: customerTypes[enumName(CustomerChange, change.change) ?? 'UPDATED'],
     subjectId: change.customerId,
     version: change.version,
-    ...origin(change),
+    providerId: change.providerId,
+    actor: change.actor,
   };
 }
 
@@ -115,12 +118,3 @@ const customerTypes = {
   UPDATED: 'customer.changed',
   DELETED: 'customer.deleted',
 } as const;
-
-/** Absent in events of a previous version of the service. */
-function origin({ providerId, actor }: { providerId: string; actor: string }): Pick<Fact, 'providerId' | 'actor'> {
-  return { providerId: orNull(providerId), actor: actor === '' ? 'service' : actor };
-}
-
-function orNull(text: string): string | null {
-  return text === '' ? null : text;
-}

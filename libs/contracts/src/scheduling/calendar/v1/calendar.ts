@@ -270,12 +270,8 @@ export interface Timeslot {
   defaultAcceptBookings: boolean;
   address?: Location | undefined;
   state: TimeslotState;
-  appointments: Appointment[];
-  /**
-   * With as_json in the request: the appointments as objects of the REST interface, separated by commas; empty if there are none. A calendar
-   * that does not know as_json leaves it absent.
-   */
-  appointmentsJson?: Buffer | undefined;
+  /** The appointments as objects of the REST interface, separated by commas; empty if there are none. */
+  appointmentsJson: Buffer;
 }
 
 export interface Appointment {
@@ -289,7 +285,6 @@ export interface Appointment {
   start?: Date | undefined;
   end?: Date | undefined;
   notes?: string | undefined;
-  participations: Participation[];
   price?: Price | undefined;
   productReference: string;
   resourceReference: string;
@@ -333,12 +328,6 @@ export interface CreateTimeslotsRequest {
   crmId: string;
   providerReference: string;
   timeslots: NewTimeslot[];
-  /** The caller can take the answer in parts. How an answer is wanted is not content: the same request with and without it is the same. */
-  inParts?:
-    | boolean
-    | undefined;
-  /** Answer with appointments_json instead of appointments. */
-  asJson?: boolean | undefined;
 }
 
 export interface CreateTimeslotsResponse {
@@ -364,27 +353,18 @@ export interface ListTimeslotsRequest {
   cursor?:
     | string
     | undefined;
-  /** Present: the caller can take the answer in parts. Empty for the first, then as the previous part named it. */
-  continuation?:
-    | string
-    | undefined;
-  /** Answer with appointments_json instead of appointments. */
-  asJson?: boolean | undefined;
+  /** Absent for the first part of the answer, then as the previous part named it. */
+  continuation?: string | undefined;
 }
 
 export interface ListTimeslotsResponse {
   timeslots: Timeslot[];
-  /** Of an answer in parts: in the first. */
+  /** In the first part. */
   nextCursor?:
     | string
     | undefined;
-  /**
-   * The first timeslot is the one with which the previous part ended; these are further appointments of it. Present in every part, so that
-   * its caller can tell it from the whole answer of a calendar that does not know parts.
-   */
-  continued?:
-    | boolean
-    | undefined;
+  /** The first timeslot is the one with which the previous part ended; these are further appointments of it. */
+  continued: boolean;
   /** Where the next part of the answer begins; absent in the last. */
   continuation?: string | undefined;
 }
@@ -398,15 +378,7 @@ export interface UpdateTimeslotRequest {
   raster?: number | undefined;
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
-  state?:
-    | TimeslotState
-    | undefined;
-  /** As in CreateTimeslotsRequest. */
-  inParts?:
-    | boolean
-    | undefined;
-  /** Answer with appointments_json instead of appointments. */
-  asJson?: boolean | undefined;
+  state?: TimeslotState | undefined;
 }
 
 export interface UpdateTimeslotResponse {
@@ -464,15 +436,12 @@ export interface CreateAppointmentRequest {
   address?: Location | undefined;
   price?: Price | undefined;
   participations: EmbeddedParticipation[];
-  /** Answer with json instead of the appointment. */
-  asJson?: boolean | undefined;
 }
 
 export interface CreateAppointmentResponse {
-  appointment?: Appointment | undefined;
   created: boolean;
-  /** With as_json: the appointment as an object of the REST interface. A calendar that does not know as_json leaves it absent. */
-  json?: Buffer | undefined;
+  /** The appointment as an object of the REST interface. */
+  json: Buffer;
 }
 
 export interface CreateSeriesRequest {
@@ -496,19 +465,13 @@ export interface CreateSeriesRequest {
   contactReference?: string | undefined;
   notes?: string | undefined;
   address?: Location | undefined;
-  price?:
-    | Price
-    | undefined;
-  /** Answer with json instead of the appointments. */
-  asJson?: boolean | undefined;
+  price?: Price | undefined;
 }
 
 export interface CreateSeriesResponse {
   seriesId: string;
-  /** By start. */
-  appointments: Appointment[];
-  /** With as_json: the appointments as objects of the REST interface, separated by commas. A calendar that does not know as_json leaves it absent. */
-  json?: Buffer | undefined;
+  /** The appointments as objects of the REST interface, by start, separated by commas. */
+  json: Buffer;
 }
 
 export interface ListAppointmentsRequest {
@@ -527,25 +490,17 @@ export interface ListAppointmentsRequest {
   cursor?:
     | string
     | undefined;
-  /** Answer with json instead of appointments. */
-  asJson?:
-    | boolean
-    | undefined;
   /** Absent: both. */
   state?: AppointmentState | undefined;
 }
 
 export interface ListAppointmentsResponse {
-  appointments: Appointment[];
   /** In the last message of a page that is followed by another. */
   nextCursor?:
     | string
     | undefined;
-  /**
-   * With as_json: the appointments as objects of the REST interface, separated by commas; empty if there are none. A calendar that does not
-   * know as_json leaves it absent.
-   */
-  json?: Buffer | undefined;
+  /** The appointments as objects of the REST interface, separated by commas; empty if there are none. */
+  json: Buffer;
 }
 
 export interface UpdateAppointmentRequest {
@@ -580,7 +535,8 @@ export interface CancelAppointmentRequest {
 }
 
 export interface CancelAppointmentResponse {
-  appointment?: Appointment | undefined;
+  /** The appointment as an object of the REST interface. */
+  json: Buffer;
 }
 
 export interface DeleteAppointmentsRequest {
@@ -1267,8 +1223,7 @@ function createBaseTimeslot(): Timeslot {
     defaultAcceptBookings: false,
     address: undefined,
     state: TimeslotState.UNSPECIFIED,
-    appointments: [],
-    appointmentsJson: undefined,
+    appointmentsJson: Buffer.alloc(0),
   };
 }
 
@@ -1301,10 +1256,7 @@ export const Timeslot: MessageFns<Timeslot> = {
     if (message.state !== TimeslotState.UNSPECIFIED) {
       writer.uint32(72).int32(timeslotStateToNumber(message.state));
     }
-    for (const v of message.appointments) {
-      Appointment.encode(v!, writer.uint32(82).fork()).join();
-    }
-    if (message.appointmentsJson !== undefined) {
+    if (message.appointmentsJson.length !== 0) {
       writer.uint32(90).bytes(message.appointmentsJson);
     }
     return writer;
@@ -1395,14 +1347,6 @@ export const Timeslot: MessageFns<Timeslot> = {
             message.state = timeslotStateFromJSON(reader.int32());
             continue;
           }
-          case 10: {
-            if (tag !== 82) {
-              break;
-            }
-
-            message.appointments.push(Appointment.decode(reader, reader.uint32()));
-            continue;
-          }
           case 11: {
             if (tag !== 90) {
               break;
@@ -1439,8 +1383,7 @@ export const Timeslot: MessageFns<Timeslot> = {
       ? Location.fromPartial(object.address)
       : undefined;
     message.state = object.state ?? TimeslotState.UNSPECIFIED;
-    message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
-    message.appointmentsJson = object.appointmentsJson ?? undefined;
+    message.appointmentsJson = object.appointmentsJson ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -1457,7 +1400,6 @@ function createBaseAppointment(): Appointment {
     start: undefined,
     end: undefined,
     notes: undefined,
-    participations: [],
     price: undefined,
     productReference: "",
     resourceReference: "",
@@ -1497,9 +1439,6 @@ export const Appointment: MessageFns<Appointment> = {
     }
     if (message.notes !== undefined) {
       writer.uint32(82).string(message.notes);
-    }
-    for (const v of message.participations) {
-      Participation.encode(v!, writer.uint32(90).fork()).join();
     }
     if (message.price !== undefined) {
       Price.encode(message.price, writer.uint32(98).fork()).join();
@@ -1612,14 +1551,6 @@ export const Appointment: MessageFns<Appointment> = {
             message.notes = reader.string();
             continue;
           }
-          case 11: {
-            if (tag !== 90) {
-              break;
-            }
-
-            message.participations.push(Participation.decode(reader, reader.uint32()));
-            continue;
-          }
           case 12: {
             if (tag !== 98) {
               break;
@@ -1689,7 +1620,6 @@ export const Appointment: MessageFns<Appointment> = {
     message.start = object.start ?? undefined;
     message.end = object.end ?? undefined;
     message.notes = object.notes ?? undefined;
-    message.participations = object.participations?.map((e) => Participation.fromPartial(e)) || [];
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     message.productReference = object.productReference ?? "";
     message.resourceReference = object.resourceReference ?? "";
@@ -2037,7 +1967,7 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
 };
 
 function createBaseCreateTimeslotsRequest(): CreateTimeslotsRequest {
-  return { crmId: "", providerReference: "", timeslots: [], inParts: undefined, asJson: undefined };
+  return { crmId: "", providerReference: "", timeslots: [] };
 }
 
 export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
@@ -2050,12 +1980,6 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     }
     for (const v of message.timeslots) {
       NewTimeslot.encode(v!, writer.uint32(26).fork()).join();
-    }
-    if (message.inParts !== undefined) {
-      writer.uint32(32).bool(message.inParts);
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(40).bool(message.asJson);
     }
     return writer;
   },
@@ -2097,22 +2021,6 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
             message.timeslots.push(NewTimeslot.decode(reader, reader.uint32()));
             continue;
           }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.inParts = reader.bool();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2133,8 +2041,6 @@ export const CreateTimeslotsRequest: MessageFns<CreateTimeslotsRequest> = {
     message.crmId = object.crmId ?? "";
     message.providerReference = object.providerReference ?? "";
     message.timeslots = object.timeslots?.map((e) => NewTimeslot.fromPartial(e)) || [];
-    message.inParts = object.inParts ?? undefined;
-    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
@@ -2228,7 +2134,6 @@ function createBaseListTimeslotsRequest(): ListTimeslotsRequest {
     limit: undefined,
     cursor: undefined,
     continuation: undefined,
-    asJson: undefined,
   };
 }
 
@@ -2257,9 +2162,6 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     }
     if (message.continuation !== undefined) {
       writer.uint32(66).string(message.continuation);
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(72).bool(message.asJson);
     }
     return writer;
   },
@@ -2341,14 +2243,6 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
             message.continuation = reader.string();
             continue;
           }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2374,13 +2268,12 @@ export const ListTimeslotsRequest: MessageFns<ListTimeslotsRequest> = {
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
     message.continuation = object.continuation ?? undefined;
-    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseListTimeslotsResponse(): ListTimeslotsResponse {
-  return { timeslots: [], nextCursor: undefined, continued: undefined, continuation: undefined };
+  return { timeslots: [], nextCursor: undefined, continued: false, continuation: undefined };
 }
 
 export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
@@ -2391,7 +2284,7 @@ export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
     if (message.nextCursor !== undefined) {
       writer.uint32(18).string(message.nextCursor);
     }
-    if (message.continued !== undefined) {
+    if (message.continued !== false) {
       writer.uint32(24).bool(message.continued);
     }
     if (message.continuation !== undefined) {
@@ -2464,7 +2357,7 @@ export const ListTimeslotsResponse: MessageFns<ListTimeslotsResponse> = {
     const message = createBaseListTimeslotsResponse();
     message.timeslots = object.timeslots?.map((e) => Timeslot.fromPartial(e)) || [];
     message.nextCursor = object.nextCursor ?? undefined;
-    message.continued = object.continued ?? undefined;
+    message.continued = object.continued ?? false;
     message.continuation = object.continuation ?? undefined;
     return message;
   },
@@ -2481,8 +2374,6 @@ function createBaseUpdateTimeslotRequest(): UpdateTimeslotRequest {
     defaultCapacity: undefined,
     defaultAcceptBookings: undefined,
     state: undefined,
-    inParts: undefined,
-    asJson: undefined,
   };
 }
 
@@ -2514,12 +2405,6 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     }
     if (message.state !== undefined) {
       writer.uint32(72).int32(timeslotStateToNumber(message.state));
-    }
-    if (message.inParts !== undefined) {
-      writer.uint32(80).bool(message.inParts);
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(88).bool(message.asJson);
     }
     return writer;
   },
@@ -2609,22 +2494,6 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
             message.state = timeslotStateFromJSON(reader.int32());
             continue;
           }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.inParts = reader.bool();
-            continue;
-          }
-          case 11: {
-            if (tag !== 88) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2651,8 +2520,6 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     message.defaultCapacity = object.defaultCapacity ?? undefined;
     message.defaultAcceptBookings = object.defaultAcceptBookings ?? undefined;
     message.state = object.state ?? undefined;
-    message.inParts = object.inParts ?? undefined;
-    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
@@ -3121,7 +2988,6 @@ function createBaseCreateAppointmentRequest(): CreateAppointmentRequest {
     address: undefined,
     price: undefined,
     participations: [],
-    asJson: undefined,
   };
 }
 
@@ -3171,9 +3037,6 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
     }
     for (const v of message.participations) {
       EmbeddedParticipation.encode(v!, writer.uint32(122).fork()).join();
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(128).bool(message.asJson);
     }
     return writer;
   },
@@ -3311,14 +3174,6 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
             message.participations.push(EmbeddedParticipation.decode(reader, reader.uint32()));
             continue;
           }
-          case 16: {
-            if (tag !== 128) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3353,24 +3208,20 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     message.participations = object.participations?.map((e) => EmbeddedParticipation.fromPartial(e)) || [];
-    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateAppointmentResponse(): CreateAppointmentResponse {
-  return { appointment: undefined, created: false, json: undefined };
+  return { created: false, json: Buffer.alloc(0) };
 }
 
 export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = {
   encode(message: CreateAppointmentResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.appointment !== undefined) {
-      Appointment.encode(message.appointment, writer.uint32(10).fork()).join();
-    }
     if (message.created !== false) {
       writer.uint32(16).bool(message.created);
     }
-    if (message.json !== undefined) {
+    if (message.json.length !== 0) {
       writer.uint32(26).bytes(message.json);
     }
     return writer;
@@ -3389,14 +3240,6 @@ export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = 
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.appointment = Appointment.decode(reader, reader.uint32());
-            continue;
-          }
           case 2: {
             if (tag !== 16) {
               break;
@@ -3430,11 +3273,8 @@ export const CreateAppointmentResponse: MessageFns<CreateAppointmentResponse> = 
   },
   fromPartial(object: DeepPartial<CreateAppointmentResponse>): CreateAppointmentResponse {
     const message = createBaseCreateAppointmentResponse();
-    message.appointment = (object.appointment !== undefined && object.appointment !== null)
-      ? Appointment.fromPartial(object.appointment)
-      : undefined;
     message.created = object.created ?? false;
-    message.json = object.json ?? undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -3458,7 +3298,6 @@ function createBaseCreateSeriesRequest(): CreateSeriesRequest {
     notes: undefined,
     address: undefined,
     price: undefined,
-    asJson: undefined,
   };
 }
 
@@ -3518,9 +3357,6 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
     }
     if (message.price !== undefined) {
       Price.encode(message.price, writer.uint32(138).fork()).join();
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(144).bool(message.asJson);
     }
     return writer;
   },
@@ -3684,14 +3520,6 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
             message.price = Price.decode(reader, reader.uint32());
             continue;
           }
-          case 18: {
-            if (tag !== 144) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3728,13 +3556,12 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
       ? Location.fromPartial(object.address)
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
-    message.asJson = object.asJson ?? undefined;
     return message;
   },
 };
 
 function createBaseCreateSeriesResponse(): CreateSeriesResponse {
-  return { seriesId: "", appointments: [], json: undefined };
+  return { seriesId: "", json: Buffer.alloc(0) };
 }
 
 export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
@@ -3742,10 +3569,7 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
     if (message.seriesId !== "") {
       writer.uint32(10).string(message.seriesId);
     }
-    for (const v of message.appointments) {
-      Appointment.encode(v!, writer.uint32(18).fork()).join();
-    }
-    if (message.json !== undefined) {
+    if (message.json.length !== 0) {
       writer.uint32(26).bytes(message.json);
     }
     return writer;
@@ -3770,14 +3594,6 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
             }
 
             message.seriesId = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.appointments.push(Appointment.decode(reader, reader.uint32()));
             continue;
           }
           case 3: {
@@ -3806,8 +3622,7 @@ export const CreateSeriesResponse: MessageFns<CreateSeriesResponse> = {
   fromPartial(object: DeepPartial<CreateSeriesResponse>): CreateSeriesResponse {
     const message = createBaseCreateSeriesResponse();
     message.seriesId = object.seriesId ?? "";
-    message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
-    message.json = object.json ?? undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -3823,7 +3638,6 @@ function createBaseListAppointmentsRequest(): ListAppointmentsRequest {
     to: undefined,
     limit: undefined,
     cursor: undefined,
-    asJson: undefined,
     state: undefined,
   };
 }
@@ -3856,9 +3670,6 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     }
     if (message.cursor !== undefined) {
       writer.uint32(74).string(message.cursor);
-    }
-    if (message.asJson !== undefined) {
-      writer.uint32(80).bool(message.asJson);
     }
     if (message.state !== undefined) {
       writer.uint32(88).int32(appointmentStateToNumber(message.state));
@@ -3951,14 +3762,6 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
             message.cursor = reader.string();
             continue;
           }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.asJson = reader.bool();
-            continue;
-          }
           case 11: {
             if (tag !== 88) {
               break;
@@ -3993,25 +3796,21 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     message.to = object.to ?? undefined;
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
-    message.asJson = object.asJson ?? undefined;
     message.state = object.state ?? undefined;
     return message;
   },
 };
 
 function createBaseListAppointmentsResponse(): ListAppointmentsResponse {
-  return { appointments: [], nextCursor: undefined, json: undefined };
+  return { nextCursor: undefined, json: Buffer.alloc(0) };
 }
 
 export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
   encode(message: ListAppointmentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.appointments) {
-      Appointment.encode(v!, writer.uint32(10).fork()).join();
-    }
     if (message.nextCursor !== undefined) {
       writer.uint32(18).string(message.nextCursor);
     }
-    if (message.json !== undefined) {
+    if (message.json.length !== 0) {
       writer.uint32(26).bytes(message.json);
     }
     return writer;
@@ -4030,14 +3829,6 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.appointments.push(Appointment.decode(reader, reader.uint32()));
-            continue;
-          }
           case 2: {
             if (tag !== 18) {
               break;
@@ -4071,9 +3862,8 @@ export const ListAppointmentsResponse: MessageFns<ListAppointmentsResponse> = {
   },
   fromPartial(object: DeepPartial<ListAppointmentsResponse>): ListAppointmentsResponse {
     const message = createBaseListAppointmentsResponse();
-    message.appointments = object.appointments?.map((e) => Appointment.fromPartial(e)) || [];
     message.nextCursor = object.nextCursor ?? undefined;
-    message.json = object.json ?? undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -4440,13 +4230,13 @@ export const CancelAppointmentRequest: MessageFns<CancelAppointmentRequest> = {
 };
 
 function createBaseCancelAppointmentResponse(): CancelAppointmentResponse {
-  return { appointment: undefined };
+  return { json: Buffer.alloc(0) };
 }
 
 export const CancelAppointmentResponse: MessageFns<CancelAppointmentResponse> = {
   encode(message: CancelAppointmentResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.appointment !== undefined) {
-      Appointment.encode(message.appointment, writer.uint32(10).fork()).join();
+    if (message.json.length !== 0) {
+      writer.uint32(18).bytes(message.json);
     }
     return writer;
   },
@@ -4464,12 +4254,12 @@ export const CancelAppointmentResponse: MessageFns<CancelAppointmentResponse> = 
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
+          case 2: {
+            if (tag !== 18) {
               break;
             }
 
-            message.appointment = Appointment.decode(reader, reader.uint32());
+            message.json = Buffer.from(reader.bytes());
             continue;
           }
         }
@@ -4489,9 +4279,7 @@ export const CancelAppointmentResponse: MessageFns<CancelAppointmentResponse> = 
   },
   fromPartial(object: DeepPartial<CancelAppointmentResponse>): CancelAppointmentResponse {
     const message = createBaseCancelAppointmentResponse();
-    message.appointment = (object.appointment !== undefined && object.appointment !== null)
-      ? Appointment.fromPartial(object.appointment)
-      : undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -9107,9 +8895,9 @@ export const TimeslotServiceService = {
     responseDeserialize: (value: Buffer): CreateTimeslotsResponse => CreateTimeslotsResponse.decode(value),
   },
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
-   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
-   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. The
+   * answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for the rest of
+   * what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots: {
     path: "/scheduling.calendar.v1.TimeslotService/ListTimeslots" as const,
@@ -9161,9 +8949,9 @@ export interface TimeslotServiceServer extends UntypedServiceImplementation {
    */
   createTimeslots: handleUnaryCall<CreateTimeslotsRequest, CreateTimeslotsResponse>;
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
-   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
-   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. The
+   * answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for the rest of
+   * what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots: handleUnaryCall<ListTimeslotsRequest, ListTimeslotsResponse>;
   /**
@@ -9200,9 +8988,9 @@ export interface TimeslotServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateTimeslotsResponse) => void,
   ): ClientUnaryCall;
   /**
-   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. With a
-   * continuation the answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for
-   * the rest of what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
+   * The timeslots of a resource that overlap the period, by start, each with the appointments of the resource that lie in its window. The
+   * answer comes in parts of bounded size: as long as one names a continuation, the caller asks for the next. The same goes for the rest of
+   * what CreateTimeslots and UpdateTimeslot answer in parts. INVALID_ARGUMENT (timeslot.invalid), NOT_FOUND (provider.not_found).
    */
   listTimeslots(
     request: ListTimeslotsRequest,

@@ -108,7 +108,7 @@ export interface CreateCustomerRequest {
   language?:
     | string
     | undefined;
-  /** A field and no method of its own: a process of the previous version does not know it, and creates the customer. */
+  /** The customer exists only if calendar books for them. */
   forBooking?: boolean | undefined;
 }
 

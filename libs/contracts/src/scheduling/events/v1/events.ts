@@ -306,7 +306,7 @@ export interface ParticipationChanged {
   neverInvited: boolean;
   /** Its seat is given whatever the capacity. */
   exempt: boolean;
-  /** Counts the events about the appointment, which are its own and those of its participations, from 1, in the order of their commits. 0 from a previous version. */
+  /** Counts the events about the appointment, which are its own and those of its participations, from 1, in the order of their commits. */
   ordinal: number;
   /** For one that was moved: the appointment that it left, and the place among the events about that one. */
   previousAppointmentId?: string | undefined;

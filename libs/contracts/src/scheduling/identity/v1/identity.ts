@@ -126,14 +126,7 @@ export interface User {
   lastName: string;
   firstName?: string | undefined;
   phone?: string | undefined;
-  mobile?:
-    | string
-    | undefined;
-  /**
-   * Whether the person has confirmed the e-mail address. For a gateway of the previous version, which shows it with the user; GetUserVerification has
-   * taken its place.
-   */
-  emailVerified: boolean;
+  mobile?: string | undefined;
 }
 
 export interface UserVerification {
@@ -613,7 +606,7 @@ export interface ReplayUserDeletionsRequest {
   since?:
     | Date
     | undefined;
-  /** Present: the caller repeats the call for each part. Empty for the first, then as the previous answer named it. */
+  /** Absent for the first part, then as the previous answer named it. */
   continuation?: string | undefined;
 }
 
@@ -964,7 +957,6 @@ function createBaseUser(): User {
     firstName: undefined,
     phone: undefined,
     mobile: undefined,
-    emailVerified: false,
   };
 }
 
@@ -993,9 +985,6 @@ export const User: MessageFns<User> = {
     }
     if (message.mobile !== undefined) {
       writer.uint32(66).string(message.mobile);
-    }
-    if (message.emailVerified !== false) {
-      writer.uint32(72).bool(message.emailVerified);
     }
     return writer;
   },
@@ -1077,14 +1066,6 @@ export const User: MessageFns<User> = {
             message.mobile = reader.string();
             continue;
           }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.emailVerified = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1110,7 +1091,6 @@ export const User: MessageFns<User> = {
     message.firstName = object.firstName ?? undefined;
     message.phone = object.phone ?? undefined;
     message.mobile = object.mobile ?? undefined;
-    message.emailVerified = object.emailVerified ?? false;
     return message;
   },
 };
@@ -7581,7 +7561,7 @@ export const AdminServiceService = {
   },
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * and by the other services. Again: the same. It happens in parts of bounded size: as long as an answer names a continuation, the
    * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
    * changed.
    */
@@ -7631,7 +7611,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * and by the other services. Again: the same. It happens in parts of bounded size: as long as an answer names a continuation, the
    * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
    * changed.
    */
@@ -7745,7 +7725,7 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * For the time after a restore: has every deletion of a user since the backup that is known from the events that NATS still holds repeated, here
-   * and by the other services. Again: the same. With a continuation it happens in parts of bounded size: as long as an answer names a continuation, the
+   * and by the other services. Again: the same. It happens in parts of bounded size: as long as an answer names a continuation, the
    * caller asks for the next. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has
    * changed.
    */

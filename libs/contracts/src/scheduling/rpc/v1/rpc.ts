@@ -9,9 +9,7 @@ import {
   Client,
   type ClientDuplexStream,
   type ClientOptions,
-  type ClientReadableStream,
   type handleBidiStreamingCall,
-  type handleServerStreamingCall,
   makeGenericClientConstructor,
   type Metadata,
   type UntypedServiceImplementation,
@@ -71,14 +69,6 @@ export interface MakeCallsResponse {
   isStopping: boolean;
   /** The time of the server in milliseconds, by a monotonic clock with an arbitrary zero. */
   nowMs?: number | undefined;
-}
-
-export interface CallAllRequest {
-  calls: Call[];
-}
-
-export interface CallAllResponse {
-  answers: Answer[];
 }
 
 function createBaseCall(): Call {
@@ -580,116 +570,6 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
   },
 };
 
-function createBaseCallAllRequest(): CallAllRequest {
-  return { calls: [] };
-}
-
-export const CallAllRequest: MessageFns<CallAllRequest> = {
-  encode(message: CallAllRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.calls) {
-      Call.encode(v!, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): CallAllRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCallAllRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.calls.push(Call.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<CallAllRequest>): CallAllRequest {
-    return CallAllRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CallAllRequest>): CallAllRequest {
-    const message = createBaseCallAllRequest();
-    message.calls = object.calls?.map((e) => Call.fromPartial(e)) || [];
-    return message;
-  },
-};
-
-function createBaseCallAllResponse(): CallAllResponse {
-  return { answers: [] };
-}
-
-export const CallAllResponse: MessageFns<CallAllResponse> = {
-  encode(message: CallAllResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.answers) {
-      Answer.encode(v!, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): CallAllResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCallAllResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.answers.push(Answer.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<CallAllResponse>): CallAllResponse {
-    return CallAllResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CallAllResponse>): CallAllResponse {
-    const message = createBaseCallAllResponse();
-    message.answers = object.answers?.map((e) => Answer.fromPartial(e)) || [];
-    return message;
-  },
-};
-
 /** Every server has it besides its own services. It saves the cost that each gRPC call has on both sides, whatever it does. */
 export type BatchServiceService = typeof BatchServiceService;
 export const BatchServiceService = {
@@ -707,20 +587,6 @@ export const BatchServiceService = {
     responseSerialize: (value: MakeCallsResponse): Buffer => Buffer.from(MakeCallsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): MakeCallsResponse => MakeCallsResponse.decode(value),
   },
-  /**
-   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
-   *
-   * @deprecated
-   */
-  callAll: {
-    path: "/scheduling.rpc.v1.BatchService/CallAll" as const,
-    requestStream: false as const,
-    responseStream: true as const,
-    requestSerialize: (value: CallAllRequest): Buffer => Buffer.from(CallAllRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CallAllRequest => CallAllRequest.decode(value),
-    responseSerialize: (value: CallAllResponse): Buffer => Buffer.from(CallAllResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): CallAllResponse => CallAllResponse.decode(value),
-  },
 } as const;
 
 export interface BatchServiceServer extends UntypedServiceImplementation {
@@ -730,12 +596,6 @@ export interface BatchServiceServer extends UntypedServiceImplementation {
    * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
    */
   makeCalls: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
-  /**
-   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
-   *
-   * @deprecated
-   */
-  callAll: handleServerStreamingCall<CallAllRequest, CallAllResponse>;
 }
 
 export interface BatchServiceClient extends Client {
@@ -750,17 +610,6 @@ export interface BatchServiceClient extends Client {
     metadata: Metadata,
     options?: Partial<CallOptions>,
   ): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
-  /**
-   * No longer served: the status UNIMPLEMENTED has callers of the previous version make the calls one by one.
-   *
-   * @deprecated
-   */
-  callAll(request: CallAllRequest, options?: Partial<CallOptions>): ClientReadableStream<CallAllResponse>;
-  callAll(
-    request: CallAllRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<CallAllResponse>;
 }
 
 export const BatchServiceClient = makeGenericClientConstructor(
