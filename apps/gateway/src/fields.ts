@@ -210,7 +210,7 @@ export const formats = {
   // it.
   'path-segment': {
     passes: (value) => isLine(value) && value !== '.' && value !== '..',
-    detail: 'must not be . or .., nor contain control characters',
+    detail: 'must not be . or .., and must not contain control characters',
   },
   reference: {
     passes: (value) => value === '' || (isLine(value) && isUserReference(value)),

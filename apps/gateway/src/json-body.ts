@@ -38,7 +38,7 @@ export function refusalOfEncoding({ headers }: FastifyRequest, body: Buffer): Re
   // `utf8` is not registered, but in use.
   if (!charsets.every((charset) => /^utf-?8$/i.test(charset))) {
     return new RequestError('request.unsupported_media_type', {
-      detail: 'The body must be UTF-8: the charset in Content-Type is another one.',
+      detail: 'The body must be UTF-8, but Content-Type names another charset.',
     });
   }
   return isUtf8(body) ? undefined : new RequestError('request.malformed', { detail: 'The body is not valid UTF-8.' });
@@ -53,7 +53,7 @@ export function refuseCompressedBodies(scope: FastifyInstance): void {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding === 'identity' || announcedBytes(request) === 0) return;
     throw new RequestError('request.unsupported_media_type', {
-      detail: 'The body must not be compressed, or encoded in another way: Content-Encoding is not supported.',
+      detail: 'The body must not be compressed or otherwise encoded: Content-Encoding is not supported.',
       headers: { 'accept-encoding': 'identity' },
     });
   });

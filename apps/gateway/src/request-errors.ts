@@ -22,7 +22,7 @@ export const requestErrors = {
     text: 'The body must be JSON, with Content-Type: application/json.',
   },
   'request.expectation_failed': { status: 417, text: 'The only supported expectation is 100-continue.' },
-  'rate.concurrent': { status: 429, text: 'Too many requests of this CRM are in progress.' },
+  'rate.concurrent': { status: 429, text: 'Too many requests from this CRM are in progress.' },
   'rate.limited': { status: 429, text: 'The key has used up its requests per minute.' },
   'rate.strangers': { status: 429, text: 'Too many requests without a valid API key come from this address.' },
   'request.headers_too_large': { status: 431, text: 'The headers of the request are too large.' },

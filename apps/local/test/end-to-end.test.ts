@@ -225,7 +225,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     await expect(admin('crm', 'create', 'NO', '--language', 'x')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^The CRM is not valid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/,
+        /^The settings of the CRM are invalid\.\n {2}crmId: must .*\n {2}language: must be .*\n$/,
       ) as string,
     });
     expect(await admin('crm', 'list')).toMatch(/acme +Acme +en +Europe\/Berlin[^]*demo +Demo/);

@@ -9,5 +9,5 @@ export const notificationErrors = {
     text: 'The participation has changed since this mail. A later change has a mail of its own.',
   },
   'mail.address_missing': { category: 'conflict', text: 'The participation has no e-mail address.' },
-  'mail.state_unknown': { category: 'invalid', text: 'There is no such state of a mail.' },
+  'mail.state_unknown': { category: 'invalid', text: 'There is no such mail state.' },
 } as const satisfies ErrorTable;

@@ -171,6 +171,9 @@ export function isCrmEventType(text: string): text is CrmEventType {
   return Object.hasOwn(crmEventTypes, text);
 }
 
+/** What is wrong with a text that is not one of them. */
+export const notACrmEventType = `is not an event type: one of ${Object.keys(crmEventTypes).join(', ')}`;
+
 const bySubject = new Map(Object.values(events).map((definition) => [definition.subject, definition]));
 
 /** The kind of event with this subject, whose data is not known; undefined if this version does not know it. */

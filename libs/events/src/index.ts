@@ -14,6 +14,7 @@ export {
   eventOf,
   events,
   isCrmEventType,
+  notACrmEventType,
 } from './events.ts';
 export { type ConsumerReport, inspectNats, type NatsReport, type StreamReport } from './inspect-nats.ts';
 export { isConsumerMissing } from './is-consumer-missing.ts';

@@ -3,7 +3,7 @@ export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
 
   constructor(faults: string[]) {
-    super(`The environment is not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    super(`Invalid configuration:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
   }
 }
 

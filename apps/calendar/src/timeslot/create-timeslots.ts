@@ -157,7 +157,7 @@ async function requireStored(tx: Transaction<CalendarSchema>, rows: NewRow[]): P
       !stored.contentDigest.equals(row.contentDigest)
     ) {
       throw new DomainError('timeslot.reference_taken', {
-        text: `A timeslot with the reference ${row.reference} and other content exists.`,
+        text: `A timeslot with the reference ${row.reference} and different content already exists.`,
       });
     }
     return stored.id;

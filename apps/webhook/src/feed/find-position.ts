@@ -24,7 +24,7 @@ export async function findPosition(
   const found = isUuid(after) ? await findEvent(kysely, crmId, after) : undefined;
   if (found !== undefined) return found;
   if (isUuid(after) && (await isOlderThanKept(kysely, after))) throw new DomainError('events.expired');
-  throw new DomainError('events.invalid', { errors: [{ pointer: '/after', detail: 'is no event of this CRM' }] });
+  throw new DomainError('events.invalid', { errors: [{ pointer: '/after', detail: 'is not an event of this CRM' }] });
 }
 
 function findNewest(db: Database<WebhookSchema>['kysely'], crmId: string): Promise<Position | undefined> {

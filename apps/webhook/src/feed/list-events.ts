@@ -1,5 +1,5 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
-import { isCrmEventType } from '@scheduling/events';
+import { isCrmEventType, notACrmEventType } from '@scheduling/events';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { describeEvents, type EventJson } from './describe-events.ts';
 import { readPage } from './read-page.ts';
@@ -30,7 +30,7 @@ export async function listEvents(dependencies: WebhookDependencies, query: Event
   const { crmId, after, limit, types, providerReference } = query;
   const errors = types
     .filter((type) => !isCrmEventType(type))
-    .map((type): FieldError => ({ pointer: '/types', detail: `${type} is no type of event` }));
+    .map((type): FieldError => ({ pointer: '/types', detail: `${type} ${notACrmEventType}` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
   const providerId =
     providerReference === undefined ? null : await dependencies.providers.requireId({ crmId, providerReference });

@@ -1,5 +1,5 @@
 import { DomainError, type FieldError } from '@scheduling/errors';
-import { isCrmEventType } from '@scheduling/events';
+import { isCrmEventType, notACrmEventType } from '@scheduling/events';
 import type { WebhookDependencies } from '../dependencies.ts';
 import { checkUrl } from '../endpoint/check-url.ts';
 
@@ -29,7 +29,7 @@ export async function readSettings(
 ): Promise<StoredSettings> {
   const { url, types, providerReference, ignoreActors } = settings;
   const errors: FieldError[] = (types ?? []).flatMap((type, index) =>
-    isCrmEventType(type) ? [] : [{ pointer: `/types/${index}`, detail: 'is no type of event' }],
+    isCrmEventType(type) ? [] : [{ pointer: `/types/${index}`, detail: notACrmEventType }],
   );
   const fault = url === undefined ? undefined : checkUrl(url, dependencies);
   if (fault !== undefined) errors.push({ pointer: '/url', detail: fault });
