@@ -241,7 +241,7 @@ describe('cancelling and deleting appointments (interface 4.2)', () => {
     expect(cancelled.body.appointment.participations.map(({ state }) => state)).toEqual(states.map(() => 'CANCELED'));
     for (const state of ['RESERVED', 'REQUESTED', 'BOOKED']) {
       const [mail] = await waitForMails(emails.get(state)!, 1);
-      expect(mail!.subject).toBe('Called off: Haircut');
+      expect(mail!.subject).toBe('Cancelled: Haircut');
       expect(mail!.text).toContain('Water damage');
     }
     expect(await crm.delete(appointments(), { appointmentReference: appointment })).toMatchObject({

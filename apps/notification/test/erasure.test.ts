@@ -168,7 +168,7 @@ describe('a customer who is deleted from future appointments', () => {
       const name = mail.parsed.subject!.split(': ')[1]!;
       const wasInvited = name === 'first' || name === 'second';
       expect(uidOf(mail)).toBe(wasInvited ? uids.get(name)! : undefined);
-      expect(mail.parsed.text!.includes('takes the appointment out of your calendar')).toBe(wasInvited);
+      expect(mail.parsed.text!.includes('removes the appointment from your calendar')).toBe(wasInvited);
       for (const { content } of mail.parsed.attachments)
         expect(content.toString()).toMatch(/METHOD:CANCEL[\s\S]+SEQUENCE:[2-9]/);
     }

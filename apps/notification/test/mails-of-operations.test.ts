@@ -263,7 +263,7 @@ const rows: Row[] = [
       await cancel(about);
       await cancel(about);
     },
-    mails: [`${anna} Abgesagt: `, `${bill} Called off: `, 'cleo@example.com Abgesagt: '],
+    mails: [`${anna} Abgesagt: `, `${bill} Cancelled: `, 'cleo@example.com Abgesagt: '],
   },
   {
     name: 'cancel the appointment of somebody who has cancelled, or was deleted',
@@ -356,13 +356,15 @@ describe('a mail', () => {
       await create(about, 'bill', BOOKED, { sendMails: false });
       await cancel(about);
     });
-    await expectMails(about, [`${anna} Ihre Buchung: `, `${anna} Storniert: `, `${bill} Called off: `]);
+    await expectMails(about, [`${anna} Ihre Buchung: `, `${anna} Storniert: `, `${bill} Cancelled: `]);
     expect(mail('Ihre Buchung').text).toContain(
       `  https://meet.example/room\n  Preis: 49,90\u00A0€\n  Vorgangsnummer: ${about}anna\n`,
     );
     expect(mail('Storniert').text).toContain('Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.');
-    expect(mail('Called off').text).toContain('This was done through Studio and applies to everyone taking part.');
-    for (const { text, html } of [mail('Storniert'), mail('Called off')])
+    expect(mail('Cancelled').text).toContain(
+      'The cancellation was made through Studio and applies to everyone taking part.',
+    );
+    for (const { text, html } of [mail('Storniert'), mail('Cancelled')])
       expect(`${text}${String(html)}`).not.toContain('meet.example');
   });
 

@@ -11,7 +11,6 @@ const templates: Record<string, MailTemplate> = {
   Changed: 'appointment-changed',
   'Your request has changed': 'request-changed',
   Cancelled: 'booking-cancelled',
-  'Called off': 'appointment-cancelled',
   'Your data was deleted': 'removed-by-deletion',
 };
 
@@ -19,8 +18,9 @@ const templates: Record<string, MailTemplate> = {
 export function readMail({ parsed, recipients }: ReceivedMail) {
   const [begin, title] = parsed.subject!.split(': ') as [string, string];
   const calendar = parsed.attachments.find(({ contentType }) => contentType === 'text/calendar')?.content.toString();
+  const isCalledOff = parsed.text!.includes('This appointment will not take place');
   return {
-    template: templates[begin]!,
+    template: isCalledOff ? 'appointment-cancelled' : templates[begin]!,
     title,
     recipient: recipients.join(),
     reference: /^ *Reference: (\S+)$/m.exec(parsed.text!)?.[1],

@@ -56,7 +56,7 @@ export const verificationTexts: Record<SpokenLanguage, VerificationTexts> = {
   en: {
     confirm: {
       title: 'Confirm your email address',
-      text: (crm) => `A user account with ${crm} has this email address. Please confirm that it is yours.`,
+      text: (crm) => `A user account with ${crm} uses this email address. Please confirm that it is yours.`,
       button: 'Confirm address',
       unexpected: 'Don’t recognise this account? Simply close this page: nothing happens unless you confirm.',
     },

@@ -287,7 +287,12 @@ describe('who cancelled', () => {
   it.each([
     ['booking-cancelled', 'crm:key', 'en', 'The cancellation was made through Studio and affects only this booking.'],
     ['booking-cancelled', 'service', 'en', '\nThe cancellation affects only this booking.'],
-    ['appointment-cancelled', 'crm:key', 'en', 'This was done through Studio and applies to everyone taking part.'],
+    [
+      'appointment-cancelled',
+      'crm:key',
+      'en',
+      'The cancellation was made through Studio and applies to everyone taking part.',
+    ],
     ['appointment-cancelled', '', 'en', '\nThis applies to everyone taking part.'],
     ['booking-cancelled', 'crm:key', 'de', 'Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.'],
     ['booking-cancelled', 'person', 'de', '\nDie Stornierung betrifft nur diese Buchung.'],

@@ -84,7 +84,7 @@ export const texts: PartialTexts = {
   },
   calendar: {
     invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',
-    cancellation: 'Die angehängte Datei nimmt den Termin aus Ihrem Kalender.',
+    cancellation: 'Die angehängte Datei entfernt den Termin aus Ihrem Kalender.',
   },
   verification: {
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },

@@ -13,7 +13,7 @@ export const texts: Texts = {
       subject: (about) => `Your request: ${about}`,
       status: 'Request received',
       headline: 'We have your request',
-      lead: 'It is not a booking yet. You will hear from us again as soon as it is decided.',
+      lead: 'It is not a booking yet. We will let you know as soon as it has been decided.',
     },
     'request-confirmed': {
       subject: (about) => `Confirmed: ${about}`,
@@ -30,20 +30,20 @@ export const texts: Texts = {
     'booking-moved': {
       subject: (about) => `New time: ${about}`,
       status: 'Moved',
-      headline: 'Your booking has moved',
-      lead: 'This is where and when it takes place now. What was said before no longer applies.',
+      headline: 'Your booking has been moved',
+      lead: 'Here are the new time and place. They replace what we sent you before.',
     },
     'appointment-changed': {
       subject: (about) => `Changed: ${about}`,
       status: 'Changed',
       headline: 'Your appointment has changed',
-      lead: 'This is where and when it takes place now. What was said before no longer applies.',
+      lead: 'Here are the new time and place. They replace what we sent you before.',
     },
     'request-changed': {
       subject: (about) => `Your request has changed: ${about}`,
       status: 'Request changed',
       headline: 'Your request has changed',
-      lead: 'This is what it is for now. It is not a booking yet. You will hear from us again as soon as it is decided.',
+      lead: 'Here is what it is for now. It is not a booking yet. We will let you know as soon as it has been decided.',
     },
     'booking-cancelled': {
       subject: (about) => `Cancelled: ${about}`,
@@ -52,10 +52,10 @@ export const texts: Texts = {
       lead: 'You do not need to do anything else.',
     },
     'appointment-cancelled': {
-      subject: (about) => `Called off: ${about}`,
-      status: 'Called off',
+      subject: (about) => `Cancelled: ${about}`,
+      status: 'Cancelled',
       headline: 'This appointment will not take place',
-      lead: 'Unfortunately it had to be called off.',
+      lead: 'Unfortunately it had to be cancelled.',
     },
     'removed-by-deletion': {
       subject: (about) => `Your data was deleted: ${about}`,
@@ -67,7 +67,7 @@ export const texts: Texts = {
       subject: (about) => `Please confirm your email address for ${about}`,
       status: 'One more step',
       headline: 'Please confirm your email address',
-      lead: 'A user account has this email address. Please confirm that it is yours.',
+      lead: 'A user account uses this email address. Please confirm that it is yours.',
     },
   },
   labels: {
@@ -80,11 +80,11 @@ export const texts: Texts = {
     booking: (crm) =>
       `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}affects only this booking.`,
     appointment: (crm) =>
-      `This ${crm === undefined ? '' : `was done through ${crm} and `}applies to everyone taking part.`,
+      `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}applies to everyone taking part.`,
   },
   calendar: {
     invitation: 'The attached file adds the appointment to your calendar.',
-    cancellation: 'The attached file takes the appointment out of your calendar.',
+    cancellation: 'The attached file removes the appointment from your calendar.',
   },
   verification: {
     labels: { crm: 'Account with', name: 'Name', email: 'Email address' },
