@@ -57,7 +57,7 @@ const tags = [
     name: 'Accounts',
     description:
       'Booked service plans with their invoice data, each owned by a user. An account comes after its owner and before its providers. ' +
-      'Its reference must have the form `uniqueId@platformName`, and its branch must be one of those listed; both are answered with 404 otherwise.',
+      'Its reference must have the form `uniqueId@platformName`, and its branch must be one of those listed; otherwise the response is 404.',
   },
   {
     name: 'Providers',
@@ -75,7 +75,7 @@ const tags = [
     name: 'Timeslots',
     description:
       'Time windows in which a resource can be booked, divided by their raster into slots of equal length. Create them before customers book. ' +
-      'Only a timeslot in the state `BOOKABLE` can be booked. Timeslots without a reference are created again by a retry, unless it has the same `Idempotency-Key`.',
+      'Only a timeslot in the state `BOOKABLE` can be booked. A retry creates timeslots without a reference again, unless it has the same `Idempotency-Key`.',
   },
   {
     name: 'Slots and bookings',
@@ -100,7 +100,7 @@ const tags = [
     name: 'Customers',
     description:
       'The contact data of the people who book. A customer belongs to one provider, and must exist before an appointment is booked for them, unless a booking of a slot creates them. ' +
-      'A customer who does not exist is answered with 204. Deleting a customer erases their data in every service.',
+      'The response for an unknown customer is 204. Deleting a customer erases their data in every service.',
   },
   {
     name: 'Events',
@@ -126,6 +126,6 @@ const tags = [
     description:
       'What only a CRM has that an operator created as a sandbox, for the tests of its developers. Its mails reach nobody and can be read here, and its clock can be set. ' +
       'Everything else is as in any other CRM, with the same limits; login names are its own. ' +
-      'A CRM that is not a sandbox is answered with 404.',
+      'For a CRM that is not a sandbox the response is 404.',
   },
 ];

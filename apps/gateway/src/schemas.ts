@@ -81,7 +81,7 @@ const problem = Type.Object(
     detail: Type.String(),
     instance: Type.String({ description: 'The request ID, as in the `X-Request-Id` header.' }),
     code: Type.String({ description: 'Stable, machine-readable error code.' }),
-    reason: Type.Optional(Type.String({ description: 'Further distinguishes the cause, for the codes that say so.' })),
+    reason: Type.Optional(Type.String({ description: 'A more specific cause, for the codes that have one.' })),
     errors: Type.Optional(
       Type.Array(
         Type.Object({

@@ -106,7 +106,7 @@ export interface paths {
         get: operations["getAccount"];
         /**
          * Update an account
-         * @description Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot change.
+         * @description Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot be changed.
          */
         put: operations["updateAccount"];
         post?: never;
@@ -150,7 +150,7 @@ export interface paths {
         get: operations["getProvider"];
         /**
          * Update a provider
-         * @description Absent fields keep their value; `null` clears an optional field. A new time zone applies to the date-times of later requests and to later e-mails; stored instants stay. Owner, account and reference cannot change.
+         * @description Absent fields keep their value; `null` clears an optional field. A new time zone applies to the date-times of later requests and to later e-mails; stored instants do not change. Owner, account and reference cannot be changed.
          */
         put: operations["updateProvider"];
         post?: never;
@@ -373,13 +373,13 @@ export interface paths {
         };
         /**
          * Get a participation
-         * @description A participation with its present state, its customer and its messages.
+         * @description A participation with its current state, its customer and its messages.
          */
         get: operations["getParticipation"];
         put?: never;
         /**
          * Move a participation to another state
-         * @description Which states can follow which is fixed: the others are answered with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its present state has no effect.
+         * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect.
          */
         post: operations["updateParticipation"];
         delete?: never;
@@ -437,7 +437,7 @@ export interface paths {
         };
         /**
          * List what can be booked
-         * @description Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps, and open appointments, which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else does.
+         * @description Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps, and open appointments, which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else books it.
          */
         get: operations["listSlots"];
         put?: never;
@@ -479,7 +479,7 @@ export interface paths {
         put?: never;
         /**
          * Move a booking to another slot, or confirm a hold
-         * @description With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a `RESERVED` one is confirmed, for the customer in the request if it has none yet. Fields of the one are rejected together with those of the other. A rejected change changes nothing.
+         * @description With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a `RESERVED` one is confirmed, for the customer in the request if it has none yet. The fields of the two cannot be combined. A rejected change has no effect.
          */
         post: operations["changeBooking"];
         delete?: never;
@@ -521,7 +521,7 @@ export interface paths {
         };
         /**
          * List the customers of a provider
-         * @description In the order of their creation. Returns all of them unless `limit` is given.
+         * @description In order of creation. Returns all of them unless `limit` is given.
          */
         get: operations["listCustomers"];
         put?: never;
@@ -545,7 +545,7 @@ export interface paths {
         };
         /**
          * Get a customer
-         * @description The contact data of a customer. An unknown customer is answered with 204 and is not an error.
+         * @description The contact data of a customer. The response for an unknown customer is 204, which is not an error.
          */
         get: operations["getCustomer"];
         /**
@@ -593,7 +593,7 @@ export interface paths {
         };
         /**
          * Get an erasure
-         * @description Which services have confirmed that nothing of the person is left.
+         * @description Which services have confirmed that they no longer have any data of the person.
          */
         get: operations["getErasure"];
         put?: never;
@@ -613,7 +613,7 @@ export interface paths {
         };
         /**
          * List events
-         * @description What happened in the CRM in the last 30 days, oldest first. The `Link` header always names the next page: follow it. If it is the address that was just asked for, nothing new has happened yet; ask again a few seconds later.
+         * @description What happened in the CRM in the last 30 days, oldest first. The `Link` header always names the next page: follow it. If it is the URL that was just requested, nothing new has happened yet; request it again a few seconds later.
          */
         get: operations["listEvents"];
         put?: never;
@@ -639,7 +639,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Every event from now on is sent to the URL in a POST request of its own, one after the other, signed by Standard Webhooks 1.0 with the `secret` in the answer. A CRM can have 10 webhooks.
+         * @description Every event from now on is sent to the URL in a POST request of its own, one after the other, signed as in Standard Webhooks 1.0 with the `secret` in the response. A CRM can have 10 webhooks.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -745,12 +745,12 @@ export interface paths {
         };
         /**
          * Get the clock of a sandbox
-         * @description The time by which the sandbox goes.
+         * @description The sandbox’s current time.
          */
         get: operations["getSandboxClock"];
         /**
          * Set the clock of a sandbox
-         * @description The clock goes on from there. Reservations, booking rules, the list of slots, archiving and retention go by it; reservations that are over by the new time are removed. `null` sets it to the real time.
+         * @description The clock continues from there. Reservations, booking rules, the list of slots, archiving and retention follow it; reservations that have expired by the new time are removed. `null` sets it to the real time.
          */
         put: operations["setSandboxClock"];
         post?: never;
@@ -769,7 +769,7 @@ export interface paths {
         };
         /**
          * List the mails of a sandbox
-         * @description The mails that would have been sent, newest first, for 7 days. Those to a person who is erased are deleted. 20 unless `limit` is smaller.
+         * @description The mails that would have been sent, newest first, for 7 days. Mails to a person who has been erased are deleted. At most 20, or `limit` if that is smaller.
          */
         get: operations["listSandboxMails"];
         put?: never;
@@ -795,7 +795,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;
@@ -844,7 +844,7 @@ export interface components {
             instance: string;
             /** @description Stable, machine-readable error code. */
             code: string;
-            /** @description Further distinguishes the cause, for the codes that say so. */
+            /** @description A more specific cause, for the codes that have one. */
             reason?: string;
             /** @description Every invalid field. */
             errors?: {
@@ -861,7 +861,7 @@ export interface components {
             email?: string;
             /**
              * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
              */
             username?: string;
             lastName?: string;
@@ -1077,7 +1077,7 @@ export interface components {
             email: string;
             /**
              * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \` are forbidden.
+             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
              */
             username: string;
             lastName: string;
@@ -1598,7 +1598,7 @@ export interface components {
              */
             end: string;
             resourceReference: string;
-            /** @description The timeslot that it is a step of; null for an open appointment that is none, such as one of a series. */
+            /** @description The timeslot that it is a step of; null for an open appointment that is not a step, such as one of a series. */
             timeslotReference: string | null;
             /** @description The open appointment; null for a free place, in which booking makes one. */
             appointmentReference: string | null;
@@ -1714,7 +1714,7 @@ export interface components {
              * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
              */
             start?: string | null;
-            /** @description Defaults to that of the present appointment; the same goes for its name, price and contact. */
+            /** @description Defaults to that of the current appointment, as do its name, price and contact. */
             productReference?: string | null;
             /** @description Length in minutes, a multiple of the raster; defaults to one raster. */
             duration?: number | null;
@@ -1773,7 +1773,7 @@ export interface components {
             minimumNotice: number;
             /** @description How far ahead a slot can be booked, in days of 24 hours; `null`: without limit. */
             horizon: number | null;
-            /** @description Until how long before the start a person can change or cancel a booking, in minutes. */
+            /** @description How long before the start a person can still change or cancel a booking, in minutes. */
             changeNotice: number;
             /**
              * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
@@ -1806,7 +1806,7 @@ export interface components {
             minimumNotice?: number;
             /** @description How far ahead a slot can be booked, in days of 24 hours; `null`: without limit. */
             horizon?: number | null;
-            /** @description Until how long before the start a person can change or cancel a booking, in minutes. */
+            /** @description How long before the start a person can still change or cancel a booking, in minutes. */
             changeNotice?: number;
             /**
              * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
@@ -1890,7 +1890,7 @@ export interface components {
         NewErasure: {
             /**
              * Format: email
-             * @description The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).
+             * @description The address. Its case does not matter, and its domain can be in Unicode or in A-labels (`xn--…`).
              */
             email: string;
         };
@@ -1922,7 +1922,7 @@ export interface components {
              * @description When all services had confirmed; UTC, `YYYY-MM-DDThh:mm:ssZ`.
              */
             completedAt: string | null;
-            /** @description The services in which nothing of the person is left. */
+            /** @description The services that no longer have any data of the person. */
             confirmed: string[];
             /** @description The services that have not confirmed this yet. */
             awaiting: string[];
@@ -1934,7 +1934,7 @@ export interface components {
              * @description Of the participation, appointment or customer: the same in all its events. Of `mail.failed`: of what the mail is about.
              */
             id: string;
-            /** @description Its reference now; null if it no longer exists, or its person was erased. */
+            /** @description Its current reference; null if it no longer exists, or if its person was erased. */
             reference: string | null;
             /**
              * Format: uuid
@@ -2037,7 +2037,7 @@ export interface components {
             reference: string;
             /** @description Where events are sent: an https URL with port 443, or from 1024, in a public network. */
             url: string;
-            /** @description Only events of these types (see List events). All, if there are none. */
+            /** @description Only events of these types (see List events); if empty, all. */
             types?: string[] | null;
             /** @description Only events of this provider. */
             providerReference?: string | null;
@@ -2076,7 +2076,7 @@ export interface components {
              * @enum {string}
              */
             state: "ENABLED" | "DISABLED";
-            /** @description ID of the last event that was delivered or left out; null if there is none, or it is no longer kept. */
+            /** @description ID of the last event that was delivered or skipped; null if there is none, or if it is no longer available. */
             after: string | null;
             /** @description How often the next event could not be delivered. */
             failedAttempts: number;
@@ -2091,14 +2091,14 @@ export interface components {
              * @example 2030-05-06T07:00:00Z
              */
             createdAt: string;
-            /** @description Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it. */
+            /** @description Signs the events. Only in the response to the request that creates it; absent if that request is repeated after the secret has been replaced. */
             secret?: string;
         };
         /** WebhookChange */
         WebhookChange: {
             /** @description Where events are sent: an https URL with port 443, or from 1024, in a public network. */
             url?: string;
-            /** @description Only events of these types (see List events). All, if there are none. */
+            /** @description Only events of these types (see List events); if empty, all. */
             types?: string[] | null;
             /** @description Only events of this provider. */
             providerReference?: string | null;
@@ -2161,7 +2161,7 @@ export interface components {
              * @example 2030-05-06T07:00:00Z
              */
             now: string;
-            /** @description How far it is ahead of the real time; 0 for a clock that was not set, negative for one that is behind. */
+            /** @description How far it is ahead of the real time; 0 if the clock was not set, negative if it is behind. */
             aheadSeconds: number;
         };
         /** SandboxClockChange */
@@ -7043,7 +7043,7 @@ export interface operations {
             query?: {
                 /** @description Only slots that start at or after it; defaults to now. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 from?: string;
-                /** @description Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+                /** @description Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 days after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
                 /** @description Only slots of this resource. */
                 resourceRef?: string;
@@ -7870,7 +7870,7 @@ export interface operations {
     listCustomers: {
         parameters: {
             query?: {
-                /** @description Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels. */
+                /** @description Only customers with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels. */
                 email?: string;
                 /** @description Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case. */
                 q?: string;

@@ -20,7 +20,7 @@ export class ProblemError extends Error {
   readonly status: number;
   /** Undefined if the response is not one of the service, for example that of a proxy. */
   readonly code: ProblemCode | undefined;
-  /** Further distinguishes the cause, for the codes that say so. */
+  /** A more specific cause, for the codes that have one. */
   readonly reason: string | undefined;
   /** Every invalid field; empty if it is not about fields. */
   readonly errors: NonNullable<Problem['errors']>;

@@ -149,7 +149,7 @@ const updateAccountSchema = {
   operationId: 'updateAccount',
   summary: 'Update an account',
   description:
-    'Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot change.',
+    'Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot be changed.',
   tags: ['Accounts'],
   params: accountParams,
   body: Type.Object(

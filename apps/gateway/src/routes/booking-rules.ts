@@ -58,7 +58,7 @@ const minimumNotice = integer({
 const horizonText = 'How far ahead a slot can be booked, in days of 24 hours; `null`: without limit.';
 const changeNotice = integer({
   ...noticeRange,
-  description: 'Until how long before the start a person can change or cancel a booking, in minutes.',
+  description: 'How long before the start a person can still change or cancel a booking, in minutes.',
 });
 const confirmation = oneOf(enumNames(Confirmation), {
   description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.',

@@ -219,7 +219,7 @@ const changeBody = Type.Object(
     start: Type.Optional(optionalDateTime()),
     productReference: Type.Optional(
       optionalLine({
-        description: 'Defaults to that of the present appointment; the same goes for its name, price and contact.',
+        description: 'Defaults to that of the current appointment, as do its name, price and contact.',
       }),
     ),
     ...detailFields,
@@ -310,7 +310,7 @@ const changeBookingSchema = {
   summary: 'Move a booking to another slot, or confirm a hold',
   description:
     'With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a ' +
-    '`RESERVED` one is confirmed, for the customer in the request if it has none yet. Fields of the one are rejected together with those of the other. A rejected change changes nothing.',
+    '`RESERVED` one is confirmed, for the customer in the request if it has none yet. The fields of the two cannot be combined. A rejected change has no effect.',
   tags: ['Slots and bookings'],
   params: Type.Object({
     ...providerParams.properties,

@@ -176,14 +176,14 @@ const optionalFields = {
 const listCustomersSchema = {
   operationId: 'listCustomers',
   summary: 'List the customers of a provider',
-  description: 'In the order of their creation. Returns all of them unless `limit` is given.',
+  description: 'In order of creation. Returns all of them unless `limit` is given.',
   tags: ['Customers'],
   params: providerParams,
   querystring: Type.Object({
     email: Type.Optional(
       email({
         description:
-          'Only customers with this e-mail address, in any case, and with its domain in its Unicode form or in A-labels.',
+          'Only customers with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels.',
       }),
     ),
     q: Type.Optional(
@@ -216,7 +216,7 @@ const customerParams = Type.Object({
 const getCustomerSchema = {
   operationId: 'getCustomer',
   summary: 'Get a customer',
-  description: 'The contact data of a customer. An unknown customer is answered with 204 and is not an error.',
+  description: 'The contact data of a customer. The response for an unknown customer is 204, which is not an error.',
   tags: ['Customers'],
   params: customerParams,
   response: {

@@ -57,7 +57,7 @@ const erasure = Type.Object(
       format: 'date-time',
       description: 'When all services had confirmed; UTC, `YYYY-MM-DDThh:mm:ssZ`.',
     }),
-    confirmed: Type.Array(Type.String(), { description: 'The services in which nothing of the person is left.' }),
+    confirmed: Type.Array(Type.String(), { description: 'The services that no longer have any data of the person.' }),
     awaiting: Type.Array(Type.String(), { description: 'The services that have not confirmed this yet.' }),
   },
   { title: 'Erasure', examples: [erasureExample] },
@@ -76,7 +76,7 @@ const requestErasureSchema = {
     {
       email: email({
         description:
-          'The address. Neither its case matters, nor whether its domain is in its Unicode form or in A-labels (`xn--…`).',
+          'The address. Its case does not matter, and its domain can be in Unicode or in A-labels (`xn--…`).',
       }),
     },
     { title: 'NewErasure', examples: [{ email: 'grace@customers.example' }] },
@@ -90,7 +90,7 @@ const requestErasureSchema = {
 const getErasureSchema = {
   operationId: 'getErasure',
   summary: 'Get an erasure',
-  description: 'Which services have confirmed that nothing of the person is left.',
+  description: 'Which services have confirmed that they no longer have any data of the person.',
   tags: ['Erasures'],
   params: Type.Object({ ...crmParams.properties, erasureId: pathReference('ID of the erasure.') }),
   response: {

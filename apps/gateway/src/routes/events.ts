@@ -67,7 +67,7 @@ const eventData = Type.Object(
         'Of the participation, appointment or customer: the same in all its events. Of `mail.failed`: of what the mail is about.',
     }),
     reference: nullableString({
-      description: 'Its reference now; null if it no longer exists, or its person was erased.',
+      description: 'Its current reference; null if it no longer exists, or if its person was erased.',
     }),
     appointmentId: nullable<string>({
       type: 'string',
@@ -127,8 +127,8 @@ const listEventsSchema = {
   operationId: 'listEvents',
   summary: 'List events',
   description:
-    'What happened in the CRM in the last 30 days, oldest first. The `Link` header always names the next page: follow it. If it is the address that was ' +
-    'just asked for, nothing new has happened yet; ask again a few seconds later.',
+    'What happened in the CRM in the last 30 days, oldest first. The `Link` header always names the next page: follow it. If it is the URL that was ' +
+    'just requested, nothing new has happened yet; request it again a few seconds later.',
   tags: ['Events'],
   params: crmParams,
   querystring: Type.Object({

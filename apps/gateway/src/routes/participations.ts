@@ -184,7 +184,7 @@ const listParticipationsSchema = {
 const getParticipationSchema = {
   operationId: 'getParticipation',
   summary: 'Get a participation',
-  description: 'A participation with its present state, its customer and its messages.',
+  description: 'A participation with its current state, its customer and its messages.',
   tags: ['Participations'],
   params: participationParams,
   response: {
@@ -252,7 +252,7 @@ const updateParticipationSchema = {
   operationId: 'updateParticipation',
   summary: 'Move a participation to another state',
   description:
-    'Which states can follow which is fixed: the others are answered with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its present state has no effect.',
+    'Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect.',
   tags: ['Participations'],
   params: participationParams,
   headers: idempotencyHeaders,

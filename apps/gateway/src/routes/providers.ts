@@ -149,7 +149,7 @@ const updateProviderSchema = {
   summary: 'Update a provider',
   description:
     'Absent fields keep their value; `null` clears an optional field. A new time zone applies to the date-times of later requests and to later ' +
-    'e-mails; stored instants stay. Owner, account and reference cannot change.',
+    'e-mails; stored instants do not change. Owner, account and reference cannot be changed.',
   tags: ['Providers'],
   params: ownParams,
   body: Type.Object(

@@ -55,8 +55,7 @@ const clock = Type.Object(
   {
     now: instant('What the clock shows; UTC, `YYYY-MM-DDThh:mm:ssZ`.'),
     aheadSeconds: Type.Integer({
-      description:
-        'How far it is ahead of the real time; 0 for a clock that was not set, negative for one that is behind.',
+      description: 'How far it is ahead of the real time; 0 if the clock was not set, negative if it is behind.',
     }),
   },
   { title: 'SandboxClock', examples: [clockExample] },
@@ -65,7 +64,7 @@ const clock = Type.Object(
 const getClockSchema = {
   operationId: 'getSandboxClock',
   summary: 'Get the clock of a sandbox',
-  description: 'The time by which the sandbox goes.',
+  description: 'The sandbox’s current time.',
   tags: ['Sandbox'],
   params: crmParams,
   response: {
@@ -78,7 +77,7 @@ const setClockSchema = {
   operationId: 'setSandboxClock',
   summary: 'Set the clock of a sandbox',
   description:
-    'The clock goes on from there. Reservations, booking rules, the list of slots, archiving and retention go by it; reservations that are over by the new ' +
+    'The clock continues from there. Reservations, booking rules, the list of slots, archiving and retention follow it; reservations that have expired by the new ' +
     'time are removed. `null` sets it to the real time.',
   tags: ['Sandbox'],
   params: crmParams,
@@ -133,7 +132,7 @@ const mail = Type.Object(
 const listMailsSchema = {
   operationId: 'listSandboxMails',
   summary: 'List the mails of a sandbox',
-  description: `The mails that would have been sent, newest first, for 7 days. Those to a person who is erased are deleted. ${maxMails} unless \`limit\` is smaller.`,
+  description: `The mails that would have been sent, newest first, for 7 days. Mails to a person who has been erased are deleted. At most ${maxMails}, or \`limit\` if that is smaller.`,
   tags: ['Sandbox'],
   params: crmParams,
   querystring: Type.Object({

@@ -51,7 +51,7 @@ export const slot = Type.Object(
     resourceReference: Type.String(),
     timeslotReference: nullableString({
       description:
-        'The timeslot that it is a step of; null for an open appointment that is none, such as one of a series.',
+        'The timeslot that it is a step of; null for an open appointment that is not a step, such as one of a series.',
     }),
     appointmentReference: nullableString({
       description: 'The open appointment; null for a free place, in which booking makes one.',
@@ -73,14 +73,14 @@ const listSlotsSchema = {
   summary: 'List what can be booked',
   description:
     'Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps, and open appointments, ' +
-    'which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else does.',
+    'which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else books it.',
   tags: ['Slots and bookings'],
   params: providerParams,
   querystring: Type.Object({
     from: Type.Optional(dateTime('Only slots that start at or after it; defaults to now.')),
     to: Type.Optional(
       dateTime(
-        'Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 after it.',
+        'Only slots that start before it; defaults to 14 calendar days after `from`, and is at most 92 days after it.',
       ),
     ),
     resourceRef: queryLine('Only slots of this resource.'),

@@ -76,7 +76,7 @@ function username() {
   return line({
     format: 'username',
     description:
-      'Login name, unique as people read it: case, invisible characters and the amount of white space do not count. The characters `/ ? : & # \\` are forbidden.',
+      'Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \\` are forbidden.',
   });
 }
 

@@ -120,7 +120,7 @@ const webhook = Type.Object(
     state: oneOf(states, { description: '`DISABLED`: nothing is sent.' }),
     after: nullableString({
       description:
-        'ID of the last event that was delivered or left out; null if there is none, or it is no longer kept.',
+        'ID of the last event that was delivered or skipped; null if there is none, or if it is no longer available.',
     }),
     failedAttempts: Type.Integer({ description: 'How often the next event could not be delivered.' }),
     nextAttemptAt: nullable<string>({
@@ -132,7 +132,7 @@ const webhook = Type.Object(
     secret: Type.Optional(
       Type.String({
         description:
-          'Signs the events. Only in the answer that creates it; absent when that request is repeated after another one has replaced it.',
+          'Signs the events. Only in the response to the request that creates it; absent if that request is repeated after the secret has been replaced.',
       }),
     ),
   },
@@ -151,7 +151,7 @@ const types = Type.Optional(
     type: ['array', 'null'],
     items: line(),
     maxItems: 50,
-    description: 'Only events of these types (see List events). All, if there are none.',
+    description: 'Only events of these types (see List events); if empty, all.',
   }),
 );
 const providerReference = Type.Optional(optionalLine({ description: 'Only events of this provider.' }));
@@ -171,7 +171,7 @@ const createWebhookSchema = {
   operationId: 'createWebhook',
   summary: 'Create a webhook',
   description:
-    'Every event from now on is sent to the URL in a POST request of its own, one after the other, signed by Standard Webhooks 1.0 with the `secret` in the answer. ' +
+    'Every event from now on is sent to the URL in a POST request of its own, one after the other, signed as in Standard Webhooks 1.0 with the `secret` in the response. ' +
     'A CRM can have 10 webhooks.',
   tags: ['Webhooks'],
   params: crmParams,
