@@ -3,7 +3,8 @@ import { readServiceConfiguration, services } from './service-configuration.ts';
 
 /** The meaning of each variable. Its default and its allowed values come from the configurations. */
 const meanings: Record<string, string> = {
-  ADMIN_LISTEN_HOST: 'the address to listen on for operators; by default only this machine, or pod, reaches it',
+  ADMIN_LISTEN_HOST:
+    'the address to listen on for operators; by default it can be reached only from this machine or pod',
   ADMIN_PORT: 'gRPC port for operators, which the admin command calls; 0 picks a free one',
   ANONYMISE_AFTER_DAYS:
     'days from the end of the appointment until its participations are anonymised, unless their CRM has a shorter period of its own; 0 = only then',
@@ -54,7 +55,7 @@ const meanings: Record<string, string> = {
     'the mail server, `smtp://user:password@host:587` or `smtps://…:465`; a secret. Nothing is sent without TLS, except to this machine or with `?requireTLS=false`',
   WEBHOOK_ADDRESS: 'the same for webhook',
   WEBHOOK_ALLOW_PRIVATE:
-    '`true`: webhooks may have `http` URLs, and lead to this machine and to inner addresses; for development, never in production',
+    '`true`: webhooks may have `http` URLs, and may point to this machine and to internal addresses; for development, never in production',
   WEBHOOK_CONNECTIONS:
     'number of webhooks to which one replica delivers concurrently; those of one CRM, or with the same host, get half of it at most',
   WEBHOOK_SECRET_KEYS:

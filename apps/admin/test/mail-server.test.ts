@@ -28,7 +28,7 @@ it('a mail server without STARTTLS on another machine does not get the password,
 
 it('a mail server that the URL allows to be without TLS is a warning', async () => {
   await using smtp = await startTestSmtp();
-  const seen = expect.stringMatching(/ answers and takes the login, and offers no TLS$/);
+  const seen = expect.stringMatching(/ responds and accepts the login, and offers no TLS$/);
   expect(await check(`${elsewhere(smtp.url)}?requireTLS=false`)).toMatchObject({ level: 'warning', seen });
 });
 
@@ -43,7 +43,7 @@ it('a mail server on this machine needs no TLS', async () => {
 it('a mail server with STARTTLS gets the password encrypted', async () => {
   const authority = await createCertificateAuthority();
   await using smtp = await startTestSmtp({ certificate: await authority.issue('mail.example') });
-  const seen = expect.stringMatching(/ answers and takes the login, STARTTLS is offered$/);
+  const seen = expect.stringMatching(/ responds and accepts the login, STARTTLS is offered$/);
   expect(await check(`${elsewhere(smtp.url)}?tls.rejectUnauthorized=false`)).toMatchObject({ level: 'ok', seen });
   expect(smtp.logins).toEqual([{ user: 'user', secure: true }]);
   expect(await check(elsewhere(smtp.url))).toMatchObject({

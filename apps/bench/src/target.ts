@@ -57,8 +57,7 @@ export async function startTarget(version: Version, signal: AbortSignal): Promis
 async function requireDurable(info: StackInfo): Promise<void> {
   for (const setting of ['fsync', 'synchronous_commit']) {
     const [row] = await query<Record<string, string>>('calendar', `SHOW ${setting}`, [], info);
-    if (row![setting] !== 'on')
-      throw new Error(`${setting} is ${row![setting]}: nothing would be measured that counts`);
+    if (row![setting] !== 'on') throw new Error(`${setting} is ${row![setting]}: the results would mean nothing`);
   }
 }
 

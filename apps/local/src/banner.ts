@@ -3,7 +3,7 @@ import type { StackInfo } from '@scheduling/stack';
 
 const commands = [
   ['npm run demo', 'books an appointment step by step'],
-  ['npm run webhook-inbox', 'prints every event that the CRM is sent by a webhook'],
+  ['npm run webhook-inbox', 'prints every event that a webhook sends to the CRM'],
   ['npm run admin -- --help', 'lists the admin commands'],
 ] as const;
 

@@ -76,7 +76,7 @@ async function showEnd(stack: StackInfo, mail: DemoMail | undefined): Promise<vo
   print(style('dim', mail.text.trim().replaceAll(/^/gm, '     | ')));
   print(`\n  Read it in the inbox: ${style('cyan', stack.inbox ?? '')}`);
   if (kept !== undefined)
-    print(`  It has reached nobody, because the CRM is a sandbox. Programs read it at ${style('cyan', kept)}`);
+    print(`  It was sent to nobody, because the CRM is a sandbox. Programs can read it at ${style('cyan', kept)}`);
   print('');
 }
 
@@ -87,7 +87,7 @@ async function isSandbox({ gateway, crmId, apiKey }: StackInfo): Promise<boolean
 
 function showEvents(url: string, events: WebhookEvent[]): void {
   print(
-    `  ${style('green', '✔')} ${style('bold', 'And the CRM was told by a webhook')}, at ${url} for the time of this demo`,
+    `  ${style('green', '✔')} ${style('bold', 'And a webhook has notified the CRM')}, at ${url}, which exists only during this demo`,
   );
   for (const { type, data } of events) print(`     ${type.padEnd(22)} ${style('dim', data.reference ?? '')}`);
   print(`\n  ${style('cyan', 'npm run webhook-inbox')} prints every event of the CRM "demo" as it happens.\n`);

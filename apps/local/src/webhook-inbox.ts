@@ -6,7 +6,7 @@ import { readStackFile } from './stack-file.ts';
 
 createCommand(
   'npm run webhook-inbox --',
-  'Register a webhook of the demo CRM on the running stack, and print every event that it is sent, until Ctrl-C.',
+  'Register a webhook of the demo CRM on the running stack, and print every event that is sent to it, until Ctrl-C.',
 ).parse();
 
 try {

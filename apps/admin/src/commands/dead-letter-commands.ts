@@ -28,7 +28,7 @@ export function addDeadLetterCommands(deadLetters: Command): void {
     });
   deadLetters
     .command('show <consumer> <event>')
-    .description('show a dead letter with its data')
+    .description('show a dead letter and its data')
     .action((consumer: string, eventId: string) =>
       withDeadLetters(serviceOf(consumer), async (client) => {
         const { deadLetter, data } = await client.getDeadLetter({ consumer, eventId });

@@ -71,7 +71,7 @@ function replayUserDeletions(since: Date): Promise<void> {
 function warnOfOwners(owners: DeletedOwner[]): void {
   if (owners.length === 0) return;
   print(
-    `${style('yellow', '!')} These own an account or a provider, and are not deleted. Their CRMs must replace their data with that of a successor (Update user).`,
+    `${style('yellow', '!')} These users own an account or a provider, and are not deleted. Their CRMs must replace their data with that of a successor (Update user).`,
   );
   output.write(
     formatTable(

@@ -61,7 +61,7 @@ function callCertificates({ services }: System, files: TlsFiles): Promise<Findin
 async function lookAt(check: string, options: ConnectionOptions): Promise<Finding> {
   // An untrusted certificate is inspected too: a finding says more than a failed handshake.
   const socket = connect({ ...options, rejectUnauthorized: false, timeout: timeoutMs });
-  socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+  socket.once('timeout', () => socket.destroy(new Error(`no response within ${timeoutMs} ms`)));
   try {
     await once(socket, 'secureConnect');
     const expiry = checkExpiry(check, new Date(socket.getPeerCertificate().valid_to));
@@ -72,7 +72,7 @@ async function lookAt(check: string, options: ConnectionOptions): Promise<Findin
     return fault(
       check,
       `cannot be read: ${reasonOf(error)}`,
-      'check whether the address is right, and whether a certificate is installed there',
+      'check whether the address is correct, and whether a certificate is installed there',
     );
   } finally {
     socket.destroy();

@@ -33,8 +33,8 @@ async function checkDatabase(service: DatabaseService, address: string | undefin
       return [
         fault(
           check,
-          'does not answer',
-          `check whether Postgres is running and whether DATABASE_URL of ${service} is right`,
+          'does not respond',
+          `check whether Postgres is running and whether DATABASE_URL of ${service} is correct`,
         ),
       ];
     }
@@ -50,8 +50,8 @@ function checkSchema(
   if (breakingMigrations.length > 0) {
     return fault(
       check,
-      `has ${breakingMigrations.join(', ')}, which the running version cannot work with`,
-      `run the version of ${service} that made it, or a newer one`,
+      `has ${breakingMigrations.join(', ')}, with which the running version cannot work`,
+      `run the version of ${service} that created them, or a newer one`,
     );
   }
   if (missingMigrations.length > 0) {
@@ -80,7 +80,7 @@ function checkOutbox(service: DatabaseService, { outbox }: GetDatabaseStateRespo
       check,
       refilling
         ? 'every new event is published; events that the stream lost are being published again'
-        : 'every event is published',
+        : 'every event has been published',
     );
   const seen = `${unsentEvents} events wait, the oldest for ${describeSeconds(oldestUnsentSeconds)}`;
   if (oldestUnsentSeconds <= outboxToleranceSeconds) return ok(check, seen);

@@ -18,7 +18,7 @@ export async function checkMailServer({ smtp }: System): Promise<Finding> {
   } catch (error) {
     return explain(error, new URL(smtp));
   }
-  const login = username === '' ? 'answers' : 'answers and takes the login';
+  const login = username === '' ? 'responds' : 'responds and accepts the login';
   if (protocol === 'smtps:') return ok(check, `${host} ${login}, TLS from the start`);
   const offersTls =
     requiresTls(smtp) ||
@@ -40,7 +40,7 @@ function explain(error: unknown, { host, username }: URL): Finding {
   if (code === 'EAUTH') {
     return fault(
       check,
-      `${host} refuses the login of ${username}`,
+      `${host} rejects the login of ${username}`,
       'correct the user and the password in SMTP_URL; mails wait for 24 hours',
     );
   }

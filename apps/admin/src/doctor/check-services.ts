@@ -23,13 +23,13 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
     return fault(
       'gateway',
       `${gateway}/readyz answers ${response.status} ${body}`,
-      'wait if it is being replaced; else read the end of its log',
+      'wait if it is being replaced; otherwise read the end of its log',
     );
   } catch (error) {
     const reason = reasonOf((error as Error).cause ?? error);
     return fault(
       'gateway',
-      `does not answer at ${gateway}: ${reason}`,
+      `does not respond at ${gateway}: ${reason}`,
       'check whether its process is running, and whether the DNS name and the load balancer point to it',
     );
   }
@@ -40,11 +40,15 @@ async function checkService(service: DatabaseService, address: string | undefine
   try {
     const status = await checkHealth(service, address, callOptions());
     if (status === 'SERVING') return ok(service, `serves at ${address}`);
-    return fault(service, `says ${status} at ${address}`, 'wait if it is being replaced; else read the end of its log');
+    return fault(
+      service,
+      `reports ${status} at ${address}`,
+      'wait if it is being replaced; otherwise read the end of its log',
+    );
   } catch {
     return fault(
       service,
-      `does not answer at ${address}`,
+      `does not respond at ${address}`,
       `check whether its process is running, and read the end of its log; clients get 503 for what needs ${service}`,
     );
   }

@@ -59,18 +59,18 @@ function describeFailure(error: unknown): Finding {
   if (isDenied(error))
     return fault(
       'stream',
-      'NATS does not let the user read it',
+      'the user has no permission to read it',
       'use the user "doctor" in NATS_URL, with the generated permissions',
     );
   const remedy = 'start NATS or correct NATS_URL; meanwhile events wait in the outboxes and nothing is lost';
-  return fault('stream', `NATS does not answer: ${reasonOf(error)}`, remedy);
+  return fault('stream', `NATS does not respond: ${reasonOf(error)}`, remedy);
 }
 
 function checkUsers({ requiresUser }: NatsReport): Finding {
   if (requiresUser) return ok('users of NATS', 'every client needs one');
   return warning(
     'users of NATS',
-    'whoever reaches NATS can read and publish all events',
+    'anyone who can reach NATS can read and publish all events',
     'give each service its own user: deploy/README.md, "Users of NATS"',
   );
 }
@@ -127,7 +127,7 @@ async function checkConsumers(
   } catch (error) {
     return [
       ...own.map(checkLag),
-      { check, level: 'not checked', seen: `${service} does not say which it needs: ${reasonOf(error)}` },
+      { check, level: 'not checked', seen: `${service} does not report which it needs: ${reasonOf(error)}` },
     ];
   }
 }
@@ -149,14 +149,14 @@ function comparePresence(check: string, service: ConsumingService, needed: strin
       'left by another version: delete it in NATS unless that version will be installed again',
     );
   }
-  return ok(check, `all ${needed.length} are there`);
+  return ok(check, `all ${needed.length} exist`);
 }
 
 function checkLag({ name, pending, unacknowledged, oldest }: ConsumerReport): Finding {
   const check = `lag of ${name}`;
   const now = new Date();
   if (oldest === undefined) return ok(check, 'nothing waits');
-  const seen = `${pending} events wait, ${unacknowledged} are under way, the oldest from ${ageOf(oldest, now)} ago`;
+  const seen = `${pending} events wait, ${unacknowledged} are being processed, the oldest from ${ageOf(oldest, now)} ago`;
   const ageMs = now.getTime() - oldest.getTime();
   if (ageMs <= lagToleranceMs) return ok(check, seen);
   const remedy = 'read the log of the service for "could not be processed": it names what is unavailable';

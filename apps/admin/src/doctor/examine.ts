@@ -27,7 +27,7 @@ export async function examine(system: System): Promise<Finding[]> {
 /** An unexpected error is a finding, too, and does not hide the results of the other checks. */
 async function finish(what: string, check: Promise<Finding | Finding[]>): Promise<Finding[]> {
   const late = new Promise<never>((_, reject) =>
-    setTimeout(() => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs).unref(),
+    setTimeout(() => reject(new Error(`no response within ${timeoutMs / 1_000} s`)), timeoutMs).unref(),
   );
   try {
     return [await Promise.race([check, late])].flat();
@@ -36,7 +36,7 @@ async function finish(what: string, check: Promise<Finding | Finding[]>): Promis
       fault(
         what,
         `could not be checked: ${reasonOf(error)}`,
-        'check it by hand, and report this to the maintainers of the doctor',
+        'check it manually, and report this to the maintainers of the doctor',
       ),
     ];
   }

@@ -9,7 +9,7 @@ export interface SlotMetrics {
 export function createSlotMetrics(metrics: Metrics): SlotMetrics {
   const listed = new Counter({
     name: 'scheduling_slots_listed_total',
-    help: 'Slots that lists of slots contained',
+    help: 'Slots returned by lists of slots',
     labelNames: ['crm'],
     registers: [metrics],
   });

@@ -72,20 +72,20 @@ describe('the doctor', { timeout: 240_000 }, () => {
     ]) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
-    expect(output).toMatch(/^consumers of notification +ok +all 4 are there$/m);
+    expect(output).toMatch(/^consumers of notification +ok +all 4 exist$/m);
     expect(output).toMatch(/^lag of calendar-customer-customer-erasure-requested +ok +nothing waits$/m);
     expect(code).toBe(0);
   });
 
   it('reports a service that does not answer', async () => {
     const report = await whileHanging('notification', () => examineUntil(/^calendar +ok /m));
-    expectFault(report, /notification +FAULT +does not answer at 127/, /read the end of its log/);
+    expectFault(report, /notification +FAULT +does not respond at 127/, /read the end of its log/);
     expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
   });
 
   it('reports that NATS is down', async () => {
     await whileHanging('nats', () =>
-      expectToFind(/stream +FAULT +NATS does not answer/, /events wait in the outboxes/),
+      expectToFind(/stream +FAULT +NATS does not respond/, /events wait in the outboxes/),
     );
   });
 
@@ -130,7 +130,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       await expectToFind(
-        /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, which the running version cannot work with/,
+        /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which the running version cannot work/,
         /run the version of customer that made it/,
       );
     } finally {
@@ -147,7 +147,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
 
   it('reports a database that does not answer, while its service does', async () => {
     await whileHanging('postgres', () =>
-      expectToFind(/database of calendar +FAULT +does not answer/, /check whether Postgres is running/),
+      expectToFind(/database of calendar +FAULT +does not respond/, /check whether Postgres is running/),
     );
   });
 
@@ -246,7 +246,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     );
     await using open = await startTestNats({ users: false });
     const { output } = await runAdmin({ NATS_URL: open.url('doctor') }, 'doctor');
-    expect(output).toMatch(/^users of NATS +warning +whoever reaches NATS can read and publish all events$/m);
+    expect(output).toMatch(/^users of NATS +warning +anyone who can reach NATS can read and publish all events$/m);
   });
 
   it('checks the certificates of the gateway and of mutual TLS', async () => {
@@ -293,7 +293,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       /certificate of the gateway +FAULT +is not trusted/,
       /from an authority that clients trust/,
     );
-    expect(distrusting.output).toMatch(/^identity +FAULT +does not answer/m);
+    expect(distrusting.output).toMatch(/^identity +FAULT +does not respond/m);
   });
 
   it('does not wait for servers that accept connections and never answer', async () => {

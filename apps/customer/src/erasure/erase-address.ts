@@ -11,7 +11,7 @@ export interface AddressErasure {
   id: string;
   requestedAt: Date;
   completedAt: Date | null;
-  /** The services in which nothing of the person is left. */
+  /** The services that no longer have any data of the person. */
   confirmed: string[];
   /** The services that have not confirmed this yet. */
   awaiting: string[];

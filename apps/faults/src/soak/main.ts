@@ -15,7 +15,7 @@ const options = createCommand(
 )
   .option('--minutes <number>', 'duration', readNumber, 30)
   .option('--load <percent>', 'load in percent of the capacity, which is measured first', readNumber, 40)
-  .option('--restart', 'meanwhile, replace all service processes, one at a time, again and again', false)
+  .option('--restart', 'meanwhile, repeatedly replace all service processes, one at a time', false)
   .parse()
   .opts<Options>();
 
