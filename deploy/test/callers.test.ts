@@ -24,7 +24,7 @@ const operatorServices = new Set([
   'AuditService',
   'DeliveryStateService',
 ]);
-/** On every port: each call in it is checked like a call of its own. */
+/** On every port: each call in it is checked. */
 const batchService = 'BatchService';
 const operatorMethods = new Set(['ErasureService.listErasures', 'ErasureService.replayErasures']);
 

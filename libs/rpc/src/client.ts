@@ -9,7 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import { DomainError } from '@scheduling/errors';
 import { currentContext, currentTraceparent, inSpan, type Metrics, startSpan } from '@scheduling/runtime';
-import { type CallSender, createCallSender } from './call-sender.ts';
+import { CallSender } from './call-streams.ts';
 import { type Channel, createChannel } from './channel.ts';
 import type { RpcCredentials } from './credentials.ts';
 import {
@@ -75,8 +75,9 @@ const restartMs = 10_000;
 const stuckMs = 3_000;
 
 /**
- * A server that does not know a method is another service, at an address that belonged to this one until a moment ago,
- * or an older replica. Both have done nothing, so the call is sent to the next one.
+ * For methods with a stream of responses; see call-streams.ts for the others. A server that does not know a method is
+ * another service, at an address that belonged to this one until a moment ago, or an older replica. Both have done
+ * nothing, so the call is sent to the next one.
  */
 const retryPolicy = {
   maxAttempts: 5,
@@ -132,7 +133,7 @@ export function createClient<D extends Definition>(
   const openStreamClient = (): Client =>
     new GenericClient(address, credentials, { ...streamChannelOptions, ...clientOptions });
   const measure = measureMadeCalls(options.metrics);
-  const sender = createCallSender(channel);
+  const sender = new CallSender(channel);
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   const { checkRequest = () => undefined } = options;
   const connection: Connection = { channel, sender, measure, timeoutMs, checkRequest, seenMs: performance.now() };
@@ -150,7 +151,6 @@ export function createClient<D extends Definition>(
   });
 }
 
-/** The calls on a stream are repeated by themselves, each alone. */
 function serviceConfig(definition: Definition): string {
   const services = new Set(Object.values(definition).map(({ path }) => path.split('/')[1]));
   const methodConfig = [{ name: [...services].map((service) => ({ service })), retryPolicy }];

@@ -34,7 +34,7 @@ export function toRejection({ code, details, metadata }: StatusObject): Rejectio
   return { code, details, domainError: metadata.get(detailsKey)[0] as Buffer | undefined };
 }
 
-/** The error that grpc-js would have reported, had the call been made alone. */
+/** The error that grpc-js would have reported for a gRPC call with this status. */
 export function toServiceError({ code, details, domainError }: Rejection): ServiceError {
   const metadata = new Metadata();
   if (domainError !== undefined) metadata.set(detailsKey, domainError);

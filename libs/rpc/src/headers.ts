@@ -8,12 +8,8 @@ export const actorHeader = 'x-actor';
 /** See `RequestContext.operator`. */
 export const operatorHeader = 'x-operator';
 export const idempotencyHeader = 'idempotency-key';
-/** In the metadata of a response that repeats an earlier one. */
-export const replayHeader = 'idempotency-replayed';
 /** Marks calls that a service makes while it serves another one. */
 export const nestedHeader = 'x-nested';
-/** The time of a server, in the metadata with which it accepts a stream of calls; see `MakeCallsResponse.nowMs`. */
-export const clockHeader = 'now-ms';
 
 export function toMetadata(headers: Record<string, string>): Metadata {
   const metadata = new Metadata();

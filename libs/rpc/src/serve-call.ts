@@ -16,8 +16,7 @@ import { type MethodDefinition, spanAttributes, spanName } from './definition.ts
 import { internalStatus, toStatus } from './errors.ts';
 import { actorHeader, idempotencyHeader, operatorHeader, requestIdHeader, traceHeader } from './headers.ts';
 import type { HostedService } from './hosted-service.ts';
-import type { IncomingCall } from './incoming-call.ts';
-import { requireCaller } from './require-caller.ts';
+import { type Caller, requireCaller } from './require-caller.ts';
 import { type MeasureCall, measureServedCalls } from './rpc-metrics.ts';
 import { callWeight, lightWeight, takeTurn } from './take-turn.ts';
 
@@ -29,6 +28,17 @@ export interface ServingOptions {
   metrics?: Metrics;
   /** Shares the process between tenants: a call waits for a turn of the CRM that its request names. */
   turns?: FairQueue;
+}
+
+/** A call of a method. */
+export interface IncomingCall {
+  request: unknown;
+  header(name: string): string | undefined;
+  /** In epoch milliseconds; infinite if it has none. */
+  deadlineMs: number;
+  caller: Caller;
+  /** Aborts when nobody waits for the answer any more. */
+  signal: AbortSignal;
 }
 
 /** A method of a server. */

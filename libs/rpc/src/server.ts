@@ -1,6 +1,5 @@
 import {
   type handleServerStreamingCall,
-  type handleUnaryCall,
   Server,
   ServerCredentials,
   type ServerWritableStream,
@@ -13,11 +12,10 @@ import { HealthImplementation } from 'grpc-health-check';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
-import { replayHeader, toMetadata } from './headers.ts';
 import type { HostedService } from './hosted-service.ts';
-import { type IncomingCall, incomingCall } from './incoming-call.ts';
-import { answerCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
-import { createCallStreams } from './serve-calls.ts';
+import { callerOf } from './require-caller.ts';
+import { type IncomingCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
+import { createCallStreams } from './serve-call-streams.ts';
 import { messageWeight, takeTurn } from './take-turn.ts';
 
 export interface RpcServerOptions extends ServingOptions {
@@ -37,7 +35,8 @@ export interface RpcServer extends AsyncDisposable {
 const drainTimeoutMs = 8_000;
 
 /**
- * Serves gRPC with the health service. Disposal reports NOT_SERVING, finishes calls in progress, and ends within 8 s.
+ * Serves gRPC with the health service; unary methods on streams of calls only (serve-call-streams.ts). Disposal reports
+ * NOT_SERVING, finishes calls in progress, and ends within 8 s.
  */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const server = new Server({
@@ -51,8 +50,12 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const unaryMethods = new Map<string, ServedMethod>();
   for (const service of options.services) {
     const methods = servedMethods(service, { isMutual }, options);
-    for (const [, served] of methods) if (!served.method.responseStream) unaryMethods.set(served.method.path, served);
-    server.addService(service.definition as unknown as ServiceDefinition, implementation(methods));
+    const handlers: UntypedServiceImplementation = {};
+    for (const [name, served] of methods) {
+      if (served.method.responseStream) handlers[name] = streaming(served);
+      else unaryMethods.set(served.method.path, served);
+    }
+    server.addService(service.definition as unknown as ServiceDefinition, handlers);
   }
   const callStreams = createCallStreams(unaryMethods);
   server.addService(BatchServiceService, { makeCalls: callStreams.serve });
@@ -79,28 +82,24 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   };
 }
 
-function implementation(methods: [string, ServedMethod][]): UntypedServiceImplementation {
-  return Object.fromEntries(
-    methods.map(([name, served]) => [name, served.method.responseStream ? streaming(served) : unary(served)]),
-  );
-}
-
-function unary(served: ServedMethod): handleUnaryCall<unknown, unknown> {
-  return (call, callback) => {
-    void answerCall(served, incomingCall(call)).then((answer) => {
-      if (!('response' in answer)) return callback(answer);
-      if (answer.isReplay) call.sendMetadata(toMetadata({ [replayHeader]: 'true' }));
-      callback(null, answer.response);
-    });
-  };
-}
-
 function streaming(served: ServedMethod): handleServerStreamingCall<unknown, unknown> {
   return (call) => {
     const incoming = incomingCall(call);
     void serve(served, incoming, () => writeMessages(served, incoming, call)).then((status) => {
       if (status !== undefined) call.emit('error', status);
     });
+  };
+}
+
+function incomingCall(call: ServerWritableStream<unknown, unknown>): IncomingCall {
+  const controller = new AbortController();
+  call.once('cancelled', () => controller.abort());
+  return {
+    request: call.request,
+    header: (name) => call.metadata.get(name)[0]?.toString(),
+    deadlineMs: Number(call.getDeadline()),
+    caller: callerOf(call),
+    signal: controller.signal,
   };
 }
 

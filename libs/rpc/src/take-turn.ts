@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { type FairQueue, QueueFull, type WaitOptions } from '@scheduling/runtime';
 import { nestedHeader } from './headers.ts';
-import type { IncomingCall } from './incoming-call.ts';
+import type { IncomingCall } from './serve-call.ts';
 
 /** Of a call that uses a connection to the database. */
 export const callWeight = 16;

@@ -100,7 +100,7 @@ describe('a call', () => {
 
   it.each([
     { size: 'small', note: '' },
-    { size: 'large, and so made alone', note: 'x'.repeat(2_000_000) },
+    { size: 'large', note: 'x'.repeat(2_000_000) },
   ])('tells its caller whether its response repeats an earlier one, also if it is $size', async ({ note }) => {
     const client = await connect(
       async () => ({}),

@@ -7,7 +7,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
-import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
+import { BatchServiceService, MakeCallsRequest } from '@scheduling/contracts/rpc/v1';
 import type { Random } from '@scheduling/testing/random';
 import { connect } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -79,10 +79,7 @@ export const malformedCalls: Fault = {
   name: 'malformed gRPC calls',
   prepare: (random) => {
     const service = random.pick(['identity', 'calendar', 'customer'] as const);
-    const calls = Array.from({ length: malformedCount }, () => ({
-      path: random.chance(0.9) ? random.pick(methods) : '/none',
-      body: malformedMessage(random),
-    }));
+    const calls = Array.from({ length: malformedCount }, () => malformedCall(random));
     return {
       what: `${malformedCount} to ${service}`,
       parts: [],
@@ -97,12 +94,25 @@ export const malformedCalls: Fault = {
   },
 };
 
-/** Bytes behind a header that names the right length, or a wrong one. */
-function malformedMessage(random: Random): Buffer {
+/** Of its own, or as one of the unary calls of a stream. */
+function malformedCall(random: Random): { path: string; body: Buffer } {
+  const path = random.chance(0.9) ? random.pick(methods) : '/none';
   const bytes = Buffer.from(Array.from({ length: random.integer(0, 60) }, () => random.integer(0, 255)));
+  if (random.chance(0.5)) return { path, body: malformedFrame(random, bytes) };
+  const calls = [{ path, request: bytes, metadata: {}, deadlineMs: Number.MAX_VALUE }];
+  return { path: BatchServiceService.makeCalls.path, body: frame(MakeCallsRequest.encode({ calls }).finish()) };
+}
+
+/** Behind a header that names the right length, or a wrong one. */
+function malformedFrame(random: Random, bytes: Buffer): Buffer {
+  const isCompressed = random.chance(0.1);
+  return frame(bytes, random.chance(0.7) ? bytes.length : random.integer(0, 2 ** 31 - 1), isCompressed);
+}
+
+function frame(bytes: Uint8Array, length = bytes.length, isCompressed = false): Buffer {
   const header = Buffer.alloc(5);
-  header.writeUInt8(random.chance(0.9) ? 0 : 1);
-  header.writeUInt32BE(random.chance(0.7) ? bytes.length : random.integer(0, 2 ** 31 - 1), 1);
+  header.writeUInt8(isCompressed ? 1 : 0);
+  header.writeUInt32BE(length, 1);
   return Buffer.concat([header, bytes]);
 }
 

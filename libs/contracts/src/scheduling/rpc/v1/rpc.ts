@@ -21,13 +21,11 @@ export interface Call {
   path: string;
   request: Buffer;
   metadata: { [key: string]: string };
-  /** How long the caller waits, in milliseconds. */
-  timeoutMs: number;
   /**
    * Until when the caller waits, by the clock of the server (`now_ms`). By this the server recognises a call that was on its way for too long, or that it
    * has not read while it stood still.
    */
-  deadlineMs?: number | undefined;
+  deadlineMs: number;
 }
 
 export interface Call_MetadataEntry {
@@ -43,10 +41,7 @@ export interface Answer {
     | { $case: "response"; value: Buffer }
     | { $case: "rejection"; value: Rejection }
     | undefined;
-  /**
-   * The response repeats that of an earlier call with the same idempotency key, and this call has had no effect. A call of its own has the metadata
-   * `idempotency-replayed` instead.
-   */
+  /** The response repeats that of an earlier call with the same idempotency key, and this call has had no effect. */
   isReplay: boolean;
 }
 
@@ -65,14 +60,14 @@ export interface MakeCallsRequest {
 export interface MakeCallsResponse {
   /** Of calls that were done at the same moment. */
   answers: Answer[];
-  /** The server is stopping. It still makes calls that arrive; the caller makes further ones on another stream, and ends this one. */
-  isStopping: boolean;
+  /** The stream is old, or the server is stopping. It still makes calls that arrive; the caller makes further ones on another stream, and ends this one. */
+  isClosing: boolean;
   /** The time of the server in milliseconds, by a monotonic clock with an arbitrary zero. */
-  nowMs?: number | undefined;
+  nowMs: number;
 }
 
 function createBaseCall(): Call {
-  return { path: "", request: Buffer.alloc(0), metadata: {}, timeoutMs: 0, deadlineMs: undefined };
+  return { path: "", request: Buffer.alloc(0), metadata: {}, deadlineMs: 0 };
 }
 
 export const Call: MessageFns<Call> = {
@@ -86,10 +81,7 @@ export const Call: MessageFns<Call> = {
     globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       Call_MetadataEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
     });
-    if (message.timeoutMs !== 0) {
-      writer.uint32(32).uint32(message.timeoutMs);
-    }
-    if (message.deadlineMs !== undefined) {
+    if (message.deadlineMs !== 0) {
       writer.uint32(41).double(message.deadlineMs);
     }
     return writer;
@@ -135,14 +127,6 @@ export const Call: MessageFns<Call> = {
             }
             continue;
           }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.timeoutMs = reader.uint32();
-            continue;
-          }
           case 5: {
             if (tag !== 41) {
               break;
@@ -179,8 +163,7 @@ export const Call: MessageFns<Call> = {
       },
       {},
     );
-    message.timeoutMs = object.timeoutMs ?? 0;
-    message.deadlineMs = object.deadlineMs ?? undefined;
+    message.deadlineMs = object.deadlineMs ?? 0;
     return message;
   },
 };
@@ -492,7 +475,7 @@ export const MakeCallsRequest: MessageFns<MakeCallsRequest> = {
 };
 
 function createBaseMakeCallsResponse(): MakeCallsResponse {
-  return { answers: [], isStopping: false, nowMs: undefined };
+  return { answers: [], isClosing: false, nowMs: 0 };
 }
 
 export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
@@ -500,10 +483,10 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
     for (const v of message.answers) {
       Answer.encode(v!, writer.uint32(10).fork()).join();
     }
-    if (message.isStopping !== false) {
-      writer.uint32(16).bool(message.isStopping);
+    if (message.isClosing !== false) {
+      writer.uint32(16).bool(message.isClosing);
     }
-    if (message.nowMs !== undefined) {
+    if (message.nowMs !== 0) {
       writer.uint32(25).double(message.nowMs);
     }
     return writer;
@@ -535,7 +518,7 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
               break;
             }
 
-            message.isStopping = reader.bool();
+            message.isClosing = reader.bool();
             continue;
           }
           case 3: {
@@ -564,19 +547,24 @@ export const MakeCallsResponse: MessageFns<MakeCallsResponse> = {
   fromPartial(object: DeepPartial<MakeCallsResponse>): MakeCallsResponse {
     const message = createBaseMakeCallsResponse();
     message.answers = object.answers?.map((e) => Answer.fromPartial(e)) || [];
-    message.isStopping = object.isStopping ?? false;
-    message.nowMs = object.nowMs ?? undefined;
+    message.isClosing = object.isClosing ?? false;
+    message.nowMs = object.nowMs ?? 0;
     return message;
   },
 };
 
-/** Every server has it besides its own services. It saves the cost that each gRPC call has on both sides, whatever it does. */
+/**
+ * Every server has it besides its own services, whose unary methods are called through it: that saves the cost which each gRPC call has on both sides,
+ * whatever it does.
+ */
 export type BatchServiceService = typeof BatchServiceService;
 export const BatchServiceService = {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
-   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
+   * rejected, as soon as it is done, whatever happens to the others.
+   *
+   * The server sends a message as soon as it has accepted the stream; the caller sends none before. The server ends the stream when the caller has
+   * ended it and all its calls are answered.
    */
   makeCalls: {
     path: "/scheduling.rpc.v1.BatchService/MakeCalls" as const,
@@ -592,8 +580,10 @@ export const BatchServiceService = {
 export interface BatchServiceServer extends UntypedServiceImplementation {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
-   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
+   * rejected, as soon as it is done, whatever happens to the others.
+   *
+   * The server sends a message as soon as it has accepted the stream; the caller sends none before. The server ends the stream when the caller has
+   * ended it and all its calls are answered.
    */
   makeCalls: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
 }
@@ -601,8 +591,10 @@ export interface BatchServiceServer extends UntypedServiceImplementation {
 export interface BatchServiceClient extends Client {
   /**
    * Makes unary calls of this server, any number at the same time, for as long as the caller keeps the stream open. Each is answered, or
-   * rejected, as soon as it is done, whatever happens to the others. The server ends the stream when the caller has ended it and all its calls
-   * are answered. The metadata with which it accepts the stream contains `now-ms`, its time as in MakeCallsResponse.
+   * rejected, as soon as it is done, whatever happens to the others.
+   *
+   * The server sends a message as soon as it has accepted the stream; the caller sends none before. The server ends the stream when the caller has
+   * ended it and all its calls are answered.
    */
   makeCalls(): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;
   makeCalls(options: Partial<CallOptions>): ClientDuplexStream<MakeCallsRequest, MakeCallsResponse>;

@@ -1,41 +1,47 @@
 import { type handleBidiStreamingCall, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import type { Answer, Call, MakeCallsRequest, MakeCallsResponse } from '@scheduling/contracts/rpc/v1';
 import { toRejection } from './errors.ts';
-import { clockHeader, toMetadata } from './headers.ts';
-import type { IncomingCall } from './incoming-call.ts';
 import { callerOf } from './require-caller.ts';
-import { answerCall, type ServedMethod } from './serve-call.ts';
+import { answerCall, type IncomingCall, type ServedMethod } from './serve-call.ts';
+
+type Stream = ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>;
 
 export interface CallStreams {
   serve: handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
-  /** Tells all callers to make further calls elsewhere. */
+  /** Asks all callers to make further calls elsewhere. */
   stop(): void;
 }
 
 /**
- * Serves the unary calls of streams, all at the same time, each like a call of its own. Those that are done in the same
- * turn of the event loop are answered at once. A call that arrives after its deadline is not begun.
+ * After this time callers open another stream, which may be served by a new replica; up to a quarter earlier, so that a
+ * caller does not replace all of its streams at once.
+ */
+const maxAgeMs = 10_000;
+/** The longest time of a timer. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * Serves the unary calls of streams (call-streams.ts), all at the same time. Those that are done in the same turn of
+ * the event loop are answered at once. A call that arrives after its deadline is not begun.
  */
 export function createCallStreams(methods: ReadonlyMap<string, ServedMethod>): CallStreams {
-  const streams = new Set<ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>>();
+  const streams = new Set<Stream>();
   return {
     serve: (stream) => {
+      const ageing = setTimeout(() => askToClose(stream), maxAgeMs * (0.75 + Math.random() / 4)).unref();
+      const forget = (): void => {
+        streams.delete(stream);
+        clearTimeout(ageing);
+      };
       streams.add(stream);
-      for (const event of ['end', 'cancelled']) stream.once(event, () => streams.delete(stream));
+      stream.once('end', forget).once('cancelled', forget);
       serveStream(methods, stream);
     },
-    stop: () => {
-      for (const stream of streams) stream.write({ answers: [], isStopping: true, nowMs: performance.now() });
-    },
+    stop: () => streams.forEach(askToClose),
   };
 }
 
-function serveStream(
-  methods: ReadonlyMap<string, ServedMethod>,
-  stream: ServerDuplexStream<MakeCallsRequest, MakeCallsResponse>,
-): void {
-  // The caller waits for this: from now on, the stream is served to its end.
-  stream.sendMetadata(toMetadata({ [clockHeader]: String(performance.now()) }));
+function serveStream(methods: ReadonlyMap<string, ServedMethod>, stream: Stream): void {
   const caller = callerOf(stream);
   const inProgress = new Set<AbortController>();
   let received = 0;
@@ -45,7 +51,7 @@ function serveStream(
     if (isEnded && inProgress.size === 0 && answers.length === 0) stream.end();
   };
   const flush = (): void => {
-    stream.write({ answers, isStopping: false, nowMs: performance.now() });
+    write(stream, { answers });
     answers = [];
     endIfDone();
   };
@@ -63,21 +69,28 @@ function serveStream(
   stream.on('data', ({ calls }: MakeCallsRequest) => {
     for (const call of calls) void begin(call, received++);
   });
-  stream.on('end', () => {
+  stream.once('end', () => {
     isEnded = true;
     endIfDone();
   });
   stream.once('cancelled', () => {
     for (const controller of inProgress) controller.abort();
   });
+  // The caller waits for this: from now on, the stream is served to its end.
+  write(stream, {});
 }
 
-/**
- * For how long its caller still waits, in whole milliseconds. 0 if the call is late: a timer with a negative time would
- * be reported as a fault.
- */
-function remainingOf({ timeoutMs, deadlineMs = Number.POSITIVE_INFINITY }: Call): number {
-  return Math.max(0, Math.min(timeoutMs, Math.floor(deadlineMs - performance.now())));
+function askToClose(stream: Stream): void {
+  write(stream, { isClosing: true });
+}
+
+function write(stream: Stream, { answers = [], isClosing = false }: Partial<MakeCallsResponse>): void {
+  stream.write({ answers, isClosing, nowMs: performance.now() });
+}
+
+/** For how long its caller still waits, in whole milliseconds; 0 if the call is late. */
+function remainingOf({ deadlineMs }: Call): number {
+  return Math.min(maxTimerMs, Math.max(0, Math.floor(deadlineMs - performance.now()) || 0));
 }
 
 interface CallContext extends Pick<IncomingCall, 'caller' | 'signal'> {
@@ -94,19 +107,16 @@ async function answer(
   if (served === undefined) return rejection(Status.UNIMPLEMENTED, `This server has no ${call.path}.`);
   const { requestDeserialize, responseSerialize } = served.method;
   try {
-    const incoming = {
+    const answered = await answerCall(served, {
       ...context,
       request: requestDeserialize(call.request),
-      header: (name: string) => call.metadata[name],
+      header: (name) => call.metadata[name],
       deadlineMs: Date.now() + remainingMs,
-    };
-    const answered = await answerCall(served, incoming);
+    });
     if (!('response' in answered))
       return { outcome: { $case: 'rejection', value: toRejection(answered) }, isReplay: false };
-    return {
-      outcome: { $case: 'response', value: responseSerialize(answered.response as never) },
-      isReplay: answered.isReplay,
-    };
+    const value = responseSerialize(answered.response as never);
+    return { outcome: { $case: 'response', value }, isReplay: answered.isReplay };
   } catch {
     return rejection(Status.INTERNAL, 'The message is malformed.');
   }
