@@ -30,7 +30,8 @@ const bodyLimits = { capacity: 32 * mebibyte, share: 4 * mebibyte, rests: false,
 const responseLimits = { capacity: 64 * mebibyte, share: 16 * mebibyte, rests: false, ...waiting };
 /** Smaller bodies and responses are not counted: the number of requests is limited, too. */
 const smallBytes = 16_384;
-const longestBodyBytes = mebibyte;
+/** Every list in a request is limited, too. */
+export const longestBodyBytes = mebibyte;
 /**
  * What a response holds that is sent while it is made: a part that has arrived, and text that the client has not read.
  */

@@ -2,7 +2,7 @@ import cookie from '@fastify/cookie';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Logger } from '@scheduling/runtime';
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import { type Admission, createAdmission } from './admission.ts';
+import { type Admission, createAdmission, longestBodyBytes } from './admission.ts';
 import { requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
@@ -61,8 +61,6 @@ export interface App {
   routes: readonly Route[];
 }
 
-/** 1 MiB; every list in a request is limited, too. */
-const bodyLimitBytes = 1_048_576;
 /** A reference of 255 characters may take 12 characters each when it is percent-encoded. */
 const maxParamLength = 255 * 12;
 
@@ -100,7 +98,7 @@ function createInstance({
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (parent) => parent,
     ...(trustedProxies !== '' && { trustProxy: trustedProxies }),
-    bodyLimit: bodyLimitBytes,
+    bodyLimit: longestBodyBytes,
     routerOptions: { maxParamLength },
     requestTimeout: 10_000,
     // A client that has stopped reading the response.

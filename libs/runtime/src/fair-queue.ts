@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RecentWork } from './recent-work.ts';
 
 export interface FairQueueOptions {
   /** The total weight of the work in progress. */
@@ -46,23 +47,16 @@ export interface WaitOptions {
 /** Work that weighs more than this part of a share is heavy. */
 const heavy = 0.5;
 /**
- * How long an owner rests, as a multiple of the time that its work took: if more of its work is waiting, and else after
- * heavy work.
+ * An owner that does most of the work, and has more of it waiting, rests for this multiple of the time that its work
+ * took: the others have four fifths of the time.
  */
 const restOfGreedy = 4;
+/** After heavy work any owner rests for as long as it took: the others have half of the time. */
 const restAfterHeavyWork = 1;
-/**
- * Heavy work counts as at least so long: a large request that is soon rejected has been received, too, and leaves
- * garbage to collect.
- */
+/** Heavy work counts as at least so long: one that is soon rejected has been received, too, and leaves garbage. */
 const shortestHeavyWorkMs = 10;
-/** A burst of light work is not held up for long. */
+/** What its own users wait at most because an owner rests: less after light work, so that a burst is soon served. */
 const longestRestMs = { heavy: 1_000, light: 200 };
-/** Whoever does more than this part of all work does most of it. */
-const most = 0.6;
-/** An owner has company for this long after work of another one has begun without waiting. */
-const companyMs = 1_000;
-const secondMs = 1_000;
 
 interface Waiting {
   weight: number;
@@ -75,20 +69,26 @@ interface Owner {
   waiting: Set<Waiting>;
 }
 
-/** The weight of the work that began in a second, in total and by owner. */
-interface Second {
-  beganMs: number;
-  total: number;
-  byOwner: Map<string, number>;
-}
-
 /**
- * Bounds the work in progress, and shares it fairly between owners, such as tenants: one owner never has more than its
- * share of the capacity, and owners with waiting work take turns. So an owner that sends more than it can be served
- * waits for itself, whatever its work weighs. Work that had to wait begins in a later turn of the event loop, so that a
- * row of it does not block the process. While others are served without waiting, an owner rests after heavy work for as
- * long as it took, and for longer if it does most of the work and sends more than its share: what its work causes
- * elsewhere, and later, takes time from the others, too.
+ * Bounds the work in progress, and shares it fairly between owners, such as tenants:
+ *
+ *                there is room in the capacity and in its share,
+ *                and nothing waits that has to be before it
+ *     enter ────────────────────────────────────────────────────▶ working ──────▶ resting ──────▶ gone
+ *        │                                                           ▲    disposal
+ *        └────▶ waiting ─────────────────────────────────────────────┘
+ *                  │     room was made, and it is its owner's turn
+ *                  └────▶ QueueFull: too many of its owner are waiting, or it has waited for too long
+ *
+ * - Share: One owner never has more than its share in progress, so that one which sends more than it can be served waits
+ *   for itself, whatever its work weighs. In company, one that does most of the work has less of it.
+ * - Turns: Owners with waiting work take turns. It begins in a later turn of the event loop, so that a row of it does
+ *   not block the process.
+ * - Rest: In company, work is followed by a rest, which takes room in its owner's share, and none that others could
+ *   have: what the work causes elsewhere, and later, takes time from the others, too.
+ *
+ * An owner is in company while others are served without waiting (recent-work.ts). Without company it has all of its
+ * share, and never rests.
  */
 export class FairQueue {
   readonly #capacity: number;
@@ -99,11 +99,7 @@ export class FairQueue {
   /** Those with work in progress or waiting, whose turn it is first. */
   readonly #owners = new Map<string, Owner>();
   #taken = 0;
-  /** The last two owners whose work began without waiting, and when. */
-  #latest = { name: '', ms: Number.NEGATIVE_INFINITY };
-  #latestOther = this.#latest;
-  #second = newSecond();
-  #secondBefore = newSecond();
+  readonly #recent = new RecentWork();
 
   constructor(options: FairQueueOptions) {
     this.#options = options;
@@ -122,7 +118,7 @@ export class FairQueue {
     const owner = this.#ownerOf(name);
     const bounded = Math.min(weight, this.#share);
     if (this.#fits(name, owner, bounded)) {
-      this.#noteServed(name);
+      this.#recent.noteServed(name);
       this.#take(owner, bounded);
     } else await this.#wait(name, owner, bounded, waiting);
     return this.#begin(name, owner, bounded);
@@ -137,14 +133,13 @@ export class FairQueue {
 
   #begin(name: string, owner: Owner, weight: number): Disposable {
     const beganMs = performance.now();
-    this.#noteWork(name, weight, beganMs);
+    this.#recent.noteWork(name, weight);
     let working = true;
     return {
       [Symbol.dispose]: () => {
         if (!working) return;
         working = false;
-        const restMs =
-          this.#rests && this.#hasCompany(name) ? this.#restMs(name, owner, weight, performance.now() - beganMs) : 0;
+        const restMs = this.#rests ? this.#restMs(name, owner, weight, performance.now() - beganMs) : 0;
         // While it rests, the room is for others.
         this.#taken -= weight;
         const leave = (): void => this.#leave(name, owner, weight);
@@ -156,39 +151,13 @@ export class FairQueue {
     };
   }
 
-  #noteServed(name: string): void {
-    const nowMs = performance.now();
-    if (this.#latest.name !== name) this.#latestOther = this.#latest;
-    this.#latest = { name, ms: nowMs };
-  }
-
-  #noteWork(name: string, weight: number, nowMs: number): void {
-    if (nowMs - this.#second.beganMs >= secondMs) {
-      this.#secondBefore = nowMs - this.#second.beganMs < 2 * secondMs ? this.#second : newSecond();
-      this.#second = { ...newSecond(), beganMs: nowMs };
-    }
-    this.#second.total += weight;
-    this.#second.byOwner.set(name, (this.#second.byOwner.get(name) ?? 0) + weight);
-  }
-
-  #doesMost(name: string): boolean {
-    const [now, before] = [this.#second, this.#secondBefore];
-    const own = (now.byOwner.get(name) ?? 0) + (before.byOwner.get(name) ?? 0);
-    return own > most * (now.total + before.total);
-  }
-
-  /** In company. */
   #restMs(name: string, { waiting }: Owner, weight: number, workMs: number): number {
+    if (!this.#recent.hasCompany(name)) return 0;
     const isHeavy = weight > heavy * this.#share;
-    const factor = waiting.size > 0 && this.#doesMost(name) ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
+    const isGreedy = waiting.size > 0 && this.#recent.doesMost(name);
+    const factor = isGreedy ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
     if (!isHeavy) return Math.min(factor * workMs, longestRestMs.light);
     return Math.min(factor * Math.max(workMs, shortestHeavyWorkMs), longestRestMs.heavy);
-  }
-
-  /** Whether another owner has been served without waiting lately. */
-  #hasCompany(name: string): boolean {
-    const other = this.#latest.name === name ? this.#latestOther : this.#latest;
-    return performance.now() - other.ms < companyMs;
   }
 
   #ownerOf(name: string): Owner {
@@ -207,10 +176,8 @@ export class FairQueue {
   }
 
   #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
-    return (
-      taken === 0 ||
-      taken + weight <= (this.#doesMost(name) && this.#hasCompany(name) ? this.#shareInCompany : this.#share)
-    );
+    const isBounded = this.#recent.doesMost(name) && this.#recent.hasCompany(name);
+    return taken === 0 || taken + weight <= (isBounded ? this.#shareInCompany : this.#share);
   }
 
   /** The first waiting work of an owner, if its share has room for it. */
@@ -283,8 +250,4 @@ export class FairQueue {
   #forgetIdle(name: string, owner: Owner): void {
     if (owner.taken === 0 && owner.waiting.size === 0 && this.#owners.get(name) === owner) this.#owners.delete(name);
   }
-}
-
-function newSecond(): Second {
-  return { beganMs: Number.NEGATIVE_INFINITY, total: 0, byOwner: new Map() };
 }
