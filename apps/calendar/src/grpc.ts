@@ -17,7 +17,7 @@ import {
 import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
 import { writeAppointment } from './appointment/appointment-json.ts';
-import type { AppointmentRecord, DescribedAppointment } from './appointment/appointment.ts';
+import type { AppointmentRecord } from './appointment/appointment.ts';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -31,6 +31,7 @@ import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
 import { removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
+import type { DescribedAppointment } from './described-appointment.ts';
 import {
   fromEnumMessage,
   fromLocationMessage,
