@@ -36,7 +36,7 @@ it('a mail server on this machine needs no TLS', async () => {
   await using smtp = await startTestSmtp();
   expect(await check(smtp.url)).toMatchObject({
     level: 'ok',
-    seen: expect.stringMatching(/^127\.0\.0\.1:\d+ answers, without TLS on this machine$/),
+    seen: expect.stringMatching(/^127\.0\.0\.1:\d+ responds, without TLS on this machine$/),
   });
 });
 

@@ -176,7 +176,8 @@ describe('creating an appointment', () => {
     await calendar.appointments.createAppointment(request);
     await calendar.appointments.cancelAppointment({ ...owned, appointmentReference: request.reference });
     const again = await calendar.appointments.createAppointment({ ...request, start: '2099-06-01T08:00:00Z' });
-    expect(again).toMatchObject({ created: false, appointment: { state: AppointmentState.CANCELLED } });
+    expect(again.created).toBe(false);
+    expect(readAppointments(again.json)).toMatchObject([{ state: 'CANCELLED' }]);
     expect(await eventsOf(calendar, request.participations[0]!.reference)).toHaveLength(2);
     for (const change of [{ capacity: 7 }, { notes: 'other' }, { participations: [] }, { providerReference: 'p2' }]) {
       expect(await refusal(calendar.appointments.createAppointment({ ...request, ...change }))).toMatchObject({
@@ -233,9 +234,7 @@ describe('creating an appointment', () => {
     const answers = await Promise.allSettled(
       requests.map((request) => calendar.appointments.createAppointment(request)),
     );
-    expect(answers.slice(0, others.length)).toMatchObject(
-      others.map(({ reference }) => ({ value: { created: true, appointment: { reference } } })),
-    );
+    expect(answers.slice(0, others.length)).toMatchObject(others.map(() => ({ value: { created: true } })));
     expect(answers.slice(others.length)).toMatchObject([
       { reason: { code: 'participation.reference_taken' } },
       { reason: { code: 'text.invalid' } },
@@ -325,10 +324,7 @@ describe('after the provider has changed, a list', () => {
 
   it.each<[what: string, list: (query: Query) => Promise<unknown[]>]>([
     ['of appointments', list],
-    [
-      'of timeslots',
-      async (query) => (await calendar.timeslots.listTimeslots({ ...query, continuation: '' })).timeslots,
-    ],
+    ['of timeslots', async (query) => (await calendar.timeslots.listTimeslots(query)).timeslots],
   ])('%s interprets local times in the new zone', async (_what, listIn) => {
     const [providerReference, resourceReference] = [freshReference('provider'), freshReference('resource')];
     await calendar.identity.createProvider({

@@ -293,7 +293,7 @@ describe('who cancelled', () => {
       'en',
       'The cancellation was made through Studio and applies to everyone taking part.',
     ],
-    ['appointment-cancelled', '', 'en', '\nThis applies to everyone taking part.'],
+    ['appointment-cancelled', '', 'en', '\nThe cancellation applies to everyone taking part.'],
     ['booking-cancelled', 'crm:key', 'de', 'Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.'],
     ['booking-cancelled', 'person', 'de', '\nDie Stornierung betrifft nur diese Buchung.'],
     ['appointment-cancelled', 'crm:key', 'de', 'Die Absage erfolgte über Studio und gilt für alle Teilnehmenden.'],
