@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { basename } from 'node:path';
+import { basename, relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -11,13 +11,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const checksRelease = process.env['TEST_SCOPE'] !== 'services';
 const release = [
   ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map(
-    (name) => `contract-tests/test/${name}`,
+    (name) => `apps/contract-tests/test/${name}`,
   ),
-  'embedded/test/postgres',
-  'gateway/test/browser',
-  'local/test/end-to-end',
+  'libs/embedded/test/postgres',
+  'apps/gateway/test/browser',
+  'apps/local/test/end-to-end',
 ];
-const leftToCi = checksRelease ? [] : release.map((file) => `**/${file}.test.ts`);
+const leftToCi = checksRelease ? [] : release.map((file) => `${file}.test.ts`);
 
 /**
  * Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run
@@ -117,7 +117,7 @@ const contractTests = {
   test: {
     name: 'contract-tests',
     include: ['test/**/*.test.ts'],
-    exclude: leftToCi,
+    exclude: leftToCi.map((file) => relative('apps/contract-tests', file)),
     globalSetup: ['test/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
