@@ -25,12 +25,27 @@ const minChanges = 800;
 const seed = 7;
 
 const mutations: Record<string, Mutation> = {
-  'a capacity that does not count': {
+  'a capacity that does not count, an erasure that leaves a table out, and timeslots that a booking does not lock': {
     file: 'apps/calendar/src/participation/create-participation.sql',
     replace: 'IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN',
     by: 'IF false THEN',
     kinds: ['F19'],
     violates: ['I1'],
+    and: [
+      {
+        file: 'apps/calendar/src/erasure/remove-customer.ts',
+        replace: '  await blankCustomer(tx, customer);\n',
+        by: '',
+        violates: ['I5'],
+      },
+      {
+        file: 'apps/calendar/src/slot/claim-place.sql',
+        replace:
+          'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
+        by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
+        violates: ['I10'],
+      },
+    ],
   },
   'an event that is published before the commit of its change': {
     file: 'libs/messaging/src/outbox.ts',
@@ -55,21 +70,6 @@ const mutations: Record<string, Mutation> = {
         const applied = await applyOnce(inbox, subscription, eventOf(message));`,
     kinds: ['F1', 'F2'],
     violates: ['I2', 'I3', 'I6', 'I12'],
-  },
-  'an erasure that leaves a table out': {
-    file: 'apps/calendar/src/erasure/remove-customer.ts',
-    replace: '  await blankCustomer(tx, customer);\n',
-    by: '',
-    kinds: ['F19'],
-    violates: ['I5'],
-  },
-  'timeslots that a booking does not lock': {
-    file: 'apps/calendar/src/slot/claim-place.sql',
-    replace:
-      'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
-    by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
-    kinds: ['F19'],
-    violates: ['I10'],
   },
   'copies of customers that bookings and mails rely on': {
     file: 'apps/customer/src/customer/update-customer.ts',
