@@ -24,6 +24,7 @@ const compileCache = join(modules, '.cache', 'node');
 
 const commands = {
   install: [],
+  check: ['.ci/check.ts'],
   start: ['apps/local/src/main.ts'],
   dev: ['apps/local/src/main.ts', '--watch'],
   demo: ['apps/local/src/demo.ts'],
