@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Kysely, sql } from 'kysely';
-import type { SchemaMigration } from './migration-set.ts';
+import type { Migration } from 'kysely/migration';
 
 /** A file of SQL functions, each of which begins with `CREATE OR REPLACE FUNCTION`. */
 export interface SqlFile {
@@ -36,7 +36,7 @@ export function sqlFiles(base: string, paths: readonly string[]): SqlFile[] {
  * A function whose results an index contains, as a migration: it exists before the index, and is never changed, because
  * the index would keep the former results. Another rule is a function with another name, and an index of its own.
  */
-export function frozenFunction(file: URL): SchemaMigration {
+export function frozenFunction(file: URL): Migration {
   return {
     up: async (db: Kysely<unknown>) => {
       await sql.raw(readFileSync(file, 'utf8')).execute(db);

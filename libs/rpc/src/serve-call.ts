@@ -167,16 +167,12 @@ function contextOf({ header, deadlineMs, signal, request }: IncomingCall, method
   };
 }
 
-/**
- * The fields are in the order of the definition, so the same content has the same bytes. How the answer is wanted
- * (`in_parts`, `as_json`) is not content: a repetition may come from a caller of another version.
- */
+/** The fields are in the order of the definition, so the same content has the same bytes. */
 function fingerprintOf(request: unknown, { path, requestSerialize }: MethodDefinition): Buffer {
-  const content = { ...(request as object), inParts: undefined, asJson: undefined };
   return createHash('sha256')
     .update(path)
     .update('\0')
-    .update(requestSerialize(content as never))
+    .update(requestSerialize(request as never))
     .digest();
 }
 

@@ -1,7 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { type FairQueue, QueueFull, type WaitOptions } from '@scheduling/runtime';
 import { nestedHeader } from './headers.ts';
-import type { IncomingCall } from './serve-call.ts';
 
 /** Of a call that uses a connection to the database. */
 export const callWeight = 16;
@@ -16,7 +15,7 @@ export const messageWeight = 48;
  */
 export async function takeTurn(
   turns: FairQueue | undefined,
-  call: IncomingCall,
+  call: { request: unknown; header(name: string): string | undefined },
   { weight, ...waiting }: WaitOptions & { weight: number },
 ): Promise<Disposable> {
   const { crmId = '' } = call.request as { crmId?: string };
