@@ -88,8 +88,8 @@ describe('the functions that the service calls', () => {
     // Calendar fetches the customer.
     await calendar.participations.createParticipation({ ...booking, reference: freshReference('first') });
     const { crmId, providerReference, appointmentReference, customerReference, reference } = booking;
-    const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
-    const common = { crmId, id: randomUUIDv7(), needsActive: true, exempt: false, message: null, event };
+    const origin = { subject: 'subject', request_id: 'request', traceparent: null };
+    const common = { crmId, id: randomUUIDv7(), needsActive: true, exempt: false, message: null, origin };
     const request = {
       ...common,
       providerReference,

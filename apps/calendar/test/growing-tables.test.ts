@@ -61,7 +61,7 @@ async function book(db: Kysely<CalendarSchema>): Promise<void> {
     exempt: false,
     reservationSeconds: 180,
     message: null,
-    event: { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null },
+    origin: { subject: 'subject', request_id: 'request', traceparent: null },
   };
   const { rows } = await sql<{
     result: { outcome: string };

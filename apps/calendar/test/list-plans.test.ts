@@ -203,8 +203,8 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
   it.each([
     ['all of a provider', {}],
     ['by period', { from, to }],
-    ['by customer', { customerReference: 'customer-11' }],
-    ['by customer and period', { customerReference: 'customer-11', from, to }],
+    ['by customer', { customerId: '00000000-0000-0000-0001-000000000011' }],
+    ['by customer and period', { customerId: '00000000-0000-0000-0001-000000000011', from, to }],
   ])('for the list of participations %s, of which a part reads hardly more than it returns', async (_, changes) => {
     // The middle of both periods.
     for (const after of [
@@ -219,10 +219,8 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
         rows: 500,
       });
       expect(scanned).toEqual([]);
-      expect(indexes).toContain('customerReference' in changes ? 'participation_by_customer' : 'appointment_by_start');
-      expect(indexes).not.toContain(
-        'customerReference' in changes ? 'appointment_by_start' : 'participation_by_customer',
-      );
+      expect(indexes).toContain('customerId' in changes ? 'participation_by_customer' : 'appointment_by_start');
+      expect(indexes).not.toContain('customerId' in changes ? 'appointment_by_start' : 'participation_by_customer');
       // Of each: the entry in the list, the appointment, the row, its customer and messages; and those of the customer,
       // 20 of which the part may list few.
       expect(entries).toBeLessThan(10 * rows.length + 100);
@@ -378,8 +376,8 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       reservationSeconds: 180,
       message: null,
     };
-    const event = { subject: 'subject', type: 'type', payload: '', request_id: 'request', traceparent: null };
-    const { rows, scanned, entries } = await read('book_slot', { ...booking, ...participation, event }, { now: from });
+    const origin = { subject: 'subject', request_id: 'request', traceparent: null };
+    const { rows, scanned, entries } = await read('book_slot', { ...booking, ...participation, origin }, { now: from });
     expect(scanned).toEqual([]);
     // An hour of the same resource, on another step of the same timeslot, is occupied by the appointment that the
     // timeslot was made for.

@@ -242,7 +242,7 @@ describe('moving a participation', () => {
         name: `Name of ${customerReference}`,
         messages: ['first', 'last'],
       },
-      appointment: { reference: appointmentReference, state: AppointmentState.ACTIVE, participations: [] },
+      appointment: { reference: appointmentReference, state: AppointmentState.ACTIVE },
     });
   });
 });

@@ -373,7 +373,7 @@ describe('a stream', () => {
       signal.addEventListener('abort', () => aborted.resolve());
       for (;;) {
         sent += 1;
-        yield { appointments: [], nextCursor: 'x'.repeat(10_000) };
+        yield { json: Buffer.alloc(0), nextCursor: 'x'.repeat(10_000) };
         await new Promise(setImmediate);
       }
     });
@@ -390,11 +390,11 @@ describe('a stream', () => {
   it('is cancelled if the next message does not arrive', async () => {
     await using stack = new AsyncDisposableStack();
     const client = await connect(stack, async function* (_, signal) {
-      yield { appointments: [] };
+      yield { json: Buffer.alloc(0) };
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
     });
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
-    expect((await messages.next()).value).toMatchObject({ appointments: [] });
+    expect((await messages.next()).value).toMatchObject({ json: Buffer.alloc(0) });
     await expect(messages.next()).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
   });
 
@@ -404,9 +404,9 @@ describe('a stream', () => {
     stack.defer(() => void vi.useRealTimers());
     const goOn = Promise.withResolvers<void>();
     const client = await connect(stack, async function* () {
-      yield { appointments: [] };
+      yield { json: Buffer.alloc(0) };
       await goOn.promise;
-      yield { appointments: [], nextCursor: 'second' };
+      yield { json: Buffer.alloc(0), nextCursor: 'second' };
     });
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     await messages.next();
@@ -430,8 +430,8 @@ describe('a stream', () => {
       async function* () {
         // Comes before the second message.
         turns.enter(list.crmId, 1, { patient: true }).then(other.resolve, other.reject);
-        yield { appointments: [] };
-        yield { appointments: [], nextCursor: 'second' };
+        yield { json: Buffer.alloc(0) };
+        yield { json: Buffer.alloc(0), nextCursor: 'second' };
       },
       turns,
     );
@@ -449,7 +449,7 @@ describe('a stream', () => {
       stack.use(await startRpcServer({ host: '127.0.0.1', port: 0, logger, services: [service] }));
     const other = await start(hostService(CustomerServiceService, callers, someHandlers(CustomerServiceService, {})));
     const listAppointments = async function* () {
-      yield { appointments: [], nextCursor: 'last' };
+      yield { json: Buffer.alloc(0), nextCursor: 'last' };
     };
     const right = await start(
       hostService(

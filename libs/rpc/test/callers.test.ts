@@ -37,7 +37,7 @@ const customerHandlers = someHandlers(CustomerServiceService, {
 });
 const appointmentHandlers = someHandlers(AppointmentServiceService, {
   listAppointments: async function* () {
-    yield { appointments: [] };
+    yield { json: Buffer.alloc(0) };
   },
 });
 const customerCallers = someCallers(CustomerServiceService, {
