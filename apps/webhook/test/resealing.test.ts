@@ -1,8 +1,7 @@
-import { createDatabase, startCleanUps } from '@scheduling/postgres';
+import { createDatabase } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { webhookCleanUps } from '../src/clean-ups.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
 import { createSealer, parseSealingKeys } from '../src/webhook/seal.ts';
@@ -43,7 +42,6 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
     sealer: createSealer(parseSealingKeys(`${current},${old}`)!),
     logger,
   });
-  await using _cleanUps = startCleanUps({ database, logger, cleanUps: webhookCleanUps });
   const after = createSealer(parseSealingKeys(current)!);
   await eventually(async () => {
     const found = await database.kysely.selectFrom('webhook').selectAll().execute();

@@ -3,6 +3,7 @@ import { type Logger, lowestId, startLoop } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
 import { secretContext, type WebhookRow } from './webhook.ts';
+import { forgetPreviousSecrets } from './forget-previous-secrets.ts';
 import { openPreviousSecret } from './open-previous-secret.ts';
 import type { Sealer } from './seal.ts';
 
@@ -11,7 +12,8 @@ const batchSize = 100;
 
 /**
  * Seals secrets again that were sealed with another key than the first one, at the start and then every hour, so that
- * the others can be removed. One that cannot be opened is logged and left as it is.
+ * the others can be removed; and deletes previous secrets that no longer sign, before it, because each would skip what
+ * the other has locked. A secret that cannot be opened is logged and left as it is.
  */
 export function startResealing({
   database,
@@ -29,6 +31,10 @@ export function startResealing({
     everyMs,
     batch: batchSize,
     run: async (limit) => {
+      if (position === beginning) {
+        const forgotten = await forgetPreviousSecrets(database, limit);
+        if (forgotten === limit) return forgotten;
+      }
       const rows = await reseal(database, { sealer, logger }, position, limit);
       position = rows.length < limit ? beginning : rows.at(-1)!;
       return rows.length;
