@@ -131,7 +131,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       );
       await expectToFind(
         /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which the running version cannot work/,
-        /run the version of customer that made it/,
+        /run the version of customer that created them/,
       );
     } finally {
       await query('customer', 'DROP TABLE IF EXISTS breaking_migration', [], stack.info);
