@@ -17,9 +17,7 @@ const release = [
   'apps/gateway/test/browser',
   'apps/local/test/end-to-end',
 ];
-/** Long runs of random changes: what they check is also checked step by step, in tests that always run. */
-const random = ['apps/contract-tests/test/mirrored-feed', 'apps/notification/test/random-mails'];
-const leftToCi = checksRelease ? [] : [...release, ...random].map((file) => `${file}.test.ts`);
+const leftToCi = checksRelease ? [] : release.map((file) => `${file}.test.ts`);
 
 /**
  * Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run
@@ -35,7 +33,7 @@ const lastFiles = checksRelease ? [...timed, ...waiting] : [];
  */
 const longest = [
   'contract-tests/test/faults.test.ts',
-  'contract-tests/test/erasure-faults.test.ts',
+  'contract-tests/test/erasure.test.ts',
   'calendar/test/contention.test.ts',
   'notification/test/random-mails.test.ts',
   'local/test/end-to-end.test.ts',

@@ -1,4 +1,3 @@
-import { afterAll } from 'vitest';
 import { reportMemory } from '@scheduling/testing/held-memory';
 import { createCrm, createPractice, type Practice, type TestCrm } from '@scheduling/test-stack/crm';
 import { startTestStack, type TestStack } from '@scheduling/test-stack/start-test-stack';
@@ -6,16 +5,9 @@ import { startTestStack, type TestStack } from '@scheduling/test-stack/start-tes
 let starting: Promise<TestStack> | undefined;
 
 /**
- * Gives the file a stack of its own: the tests of this folder stop its processes, measure them, or would be disturbed by
- * data of other tests. Its processes report their memory.
+ * A stack that only the tests of this folder use: they stop its processes, measure them, or would be disturbed by data
+ * of other tests. Its processes report their memory.
  */
-export function useStackForFaults(): void {
-  afterAll(async () => {
-    await (await starting)?.[Symbol.asyncDispose]();
-    starting = undefined;
-  }, 60_000);
-}
-
 export function stackForFaults(): Promise<TestStack> {
   return (starting ??= startTestStack({ NODE_OPTIONS: reportMemory }));
 }
@@ -25,4 +17,8 @@ export async function practiceForFaults(): Promise<{ stack: TestStack; crm: Test
   const stack = await stackForFaults();
   const crm = await createCrm({}, stack.info);
   return { stack, crm, practice: await createPractice(crm) };
+}
+
+export async function stopStackForFaults(): Promise<void> {
+  await (await starting)?.[Symbol.asyncDispose]();
 }

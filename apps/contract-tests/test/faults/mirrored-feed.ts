@@ -2,14 +2,14 @@ import { waitUntil } from '@scheduling/embedded';
 import type { Unit } from '@scheduling/stack';
 import { createRandom, type Random } from '@scheduling/testing/random';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { applyEvent, createMirror, type Mirror } from './feed-mirror.ts';
-import type { Appointment } from './answers.ts';
+import { applyEvent, createMirror, type Mirror } from '../feed-mirror.ts';
+import type { Appointment } from '../answers.ts';
 import { createAppointment } from '@scheduling/test-stack/crm';
-import { type FeedEvent, readFeed, readFeedPage } from './feed.ts';
+import { type FeedEvent, readFeed, readFeedPage } from '../feed.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
-import { kill, whileHanging } from './faults/processes.ts';
-import { deliberately, type Office, openOffice, write } from './faults/random-writers.ts';
-import { stackForFaults, useStackForFaults } from './faults/stack.ts';
+import { kill, whileHanging } from './processes.ts';
+import { deliberately, type Office, openOffice, write } from './random-writers.ts';
+import { stackForFaults } from './stack.ts';
 
 const firstSeed = Number(process.env['MIRROR_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** Every run has another seed: MIRROR_SEEDS sets how many a run plays. */
@@ -27,7 +27,6 @@ const progressMs = 60_000;
  */
 const completeMs = 120_000;
 
-useStackForFaults();
 let stack: TestStack;
 beforeAll(async () => void (stack = await stackForFaults()), 400_000);
 
