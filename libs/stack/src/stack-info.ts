@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatabaseService, Service, Unit } from './service-table.ts';
+import type { DatabaseService, Service } from '@scheduling/runtime';
+import type { Unit } from './service-table.ts';
 
 /** The addresses of a running stack: for people, scripts, the admin command and the demo. */
 export interface StackInfo {
