@@ -1,7 +1,7 @@
+import { repositoryRoot } from '@scheduling/stack';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../src/config.ts';
 
 /** A copy of the customer service, in which the database is changed as `docs/development.md` says. */
 export interface NextVersion extends AsyncDisposable {
