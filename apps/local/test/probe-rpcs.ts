@@ -13,10 +13,7 @@ const definitions = [calendar, customer, identity, notification, operations, web
 
 /** Every RPC with an empty request, by its short name such as `AdminService/CreateKey`. */
 const probes: Definition = Object.fromEntries(
-  definitions.map((method) => [
-    method.path.split('.').at(-1)!,
-    { ...method, responseStream: false, requestSerialize: () => Buffer.alloc(0) },
-  ]),
+  definitions.map((method) => [method.path.split('.').at(-1)!, { ...method, requestSerialize: () => Buffer.alloc(0) }]),
 );
 
 /** A client tries a method that does not exist several times. */
@@ -46,7 +43,6 @@ export async function findRefusals(service: string, address: string, options: Cl
   return (await Promise.all(lanes)).flat().toSorted();
 }
 
-/** One by one: calls that a client makes together must not be of streams. */
 async function probe(names: string[], service: string, address: string, options: ClientOptions): Promise<string[]> {
   using client = createClient(probes, service, address, options);
   const refusals: string[] = [];
@@ -59,9 +55,13 @@ async function probe(names: string[], service: string, address: string, options:
   return refusals;
 }
 
-function failureOf(call: Promise<unknown>): Promise<unknown> {
-  return call.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+/** Undefined if it succeeds. Of a stream, the first message is waited for. */
+async function failureOf(call: Promise<unknown> | AsyncIterable<unknown>): Promise<unknown> {
+  try {
+    if (Symbol.asyncIterator in call) for await (const _ of call) break;
+    else await call;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
