@@ -122,10 +122,13 @@ export class CallSender implements Disposable {
     const stream = new CallStream(this.#channel.client, {
       onOpen: () => this.#sendWaiting(),
       onAnswer: (call, answer) => this.#settle(call, answer),
-      onEnd: (calls, error) => {
+      onEnd: (calls, error, { isFailure }) => {
         this.#streams.delete(stream);
         for (const call of calls) this.#fail(call, error);
-        if (this.#streams.size === 0 && this.#waiting.size > 0) this.#tryAgain([...this.#waiting], error);
+        if (this.#streams.size > 0 || this.#waiting.size === 0) return;
+        // A stream that was closed, and whose calls are answered, says nothing about whether another one can be opened.
+        if (isFailure) this.#tryAgain([...this.#waiting], error);
+        else setTimeout(() => this.#proceed(), retryMs);
       },
     });
     return stream;
@@ -180,7 +183,7 @@ interface Listeners {
   onOpen: () => void;
   onAnswer: (call: WaitingCall, answer: Answer) => void;
   /** Nobody knows what became of the calls. */
-  onEnd: (calls: Iterable<WaitingCall>, error: ServiceError) => void;
+  onEnd: (calls: Iterable<WaitingCall>, error: ServiceError, end: { isFailure: boolean }) => void;
 }
 
 class CallStream {
@@ -211,8 +214,8 @@ class CallStream {
       makeCalls.responseDeserialize,
     );
     this.#stream.on('data', (response: MakeCallsResponse) => this.#receive(response));
-    this.#stream.on('error', ({ details }: ServiceError) => this.#end(details));
-    this.#stream.on('end', () => this.#end(Status[Status.UNAVAILABLE]));
+    this.#stream.on('error', ({ details }: ServiceError) => this.#end(details, { isFailure: true }));
+    this.#stream.on('end', () => this.#end(Status[Status.UNAVAILABLE], { isFailure: false }));
   }
 
   send(batch: WaitingCall[]): void {
@@ -260,13 +263,13 @@ class CallStream {
     this.#listeners.onOpen();
   }
 
-  #end(details: string): void {
+  #end(details: string, end: { isFailure: boolean }): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.close();
     const calls = [...this.#pending.values()];
     this.#pending.clear();
-    this.#listeners.onEnd(calls, toServiceError({ code: Status.UNAVAILABLE, details }));
+    this.#listeners.onEnd(calls, toServiceError({ code: Status.UNAVAILABLE, details }), end);
   }
 }
 
