@@ -80,8 +80,8 @@ const mutations: Record<string, Mutation> = {
     and: [
       {
         file: 'apps/notification/src/mail/write-participation-mail.ts',
-        replace: 'if (customerId === undefined) return',
-        by: 'if (customerId !== null) return',
+        replace: 'if (customerId === undefined)',
+        by: 'if (customerId !== null)',
         violates: ['I14'],
       },
       {
