@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * What is handed out beside the services: packages, documents, manifests, the start command, and the whole system with
+ * What is shipped with the services: packages, documents, manifests, the start command, and the whole system with
  * certificates and traces. These tests take long, and a change of a service hardly ever breaks them, so `npm test`
  * leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
  */

@@ -1,12 +1,11 @@
 import { JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { retentionMs, streamName } from '@scheduling/events';
-import type { Logger } from '@scheduling/runtime';
+import { type Logger, lowestId } from '@scheduling/runtime';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { MessagingSchema, OutboxPositionTable, OutboxTable } from './schema.ts';
 
 /** If more events of a service than this are waiting for one of its consumers, the consumer has not caught up. */
 const maxBacklog = 500;
-export const beforeAllIds = '00000000-0000-0000-0000-000000000000';
 
 /** The event at which the stream was when it last acknowledged some. */
 export type Position = Pick<Selectable<OutboxPositionTable>, 'streamCreated' | 'sequence' | 'eventId'>;
@@ -45,8 +44,8 @@ export async function detectLoss(
     .set({
       streamCreated: created,
       sequence: 0,
-      eventId: beforeAllIds,
-      refillAfter: beforeAllIds,
+      eventId: lowestId,
+      refillAfter: lowestId,
       refillUntil: sql<Date>`clock_timestamp()`,
     })
     .execute();

@@ -1,12 +1,11 @@
 import type { Broker, JetStream } from '@scheduling/events';
 import { createLeadership, type Database, type Leadership } from '@scheduling/postgres';
-import { type Logger, type Metrics, startLoop } from '@scheduling/runtime';
+import { type Logger, lowestId, type Metrics, startLoop } from '@scheduling/runtime';
 import type { Kysely, Selectable } from 'kysely';
 import { encodeRow } from './outbox.ts';
 import { publishTraced } from './publish-traced.ts';
 import {
   advanceRefill,
-  beforeAllIds,
   consumersHaveCaughtUp,
   detectLoss,
   finishRefill,
@@ -101,7 +100,7 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
     leadership,
     count,
     stream: undefined,
-    rejectedUpTo: beforeAllIds,
+    rejectedUpTo: lowestId,
     rejectedUntilMs: 0,
     refilling: false,
     refilledMs: 0,
@@ -131,7 +130,7 @@ export function startRelay<Schema extends MessagingSchema>(options: RelayOptions
 
 function pauseMs({ refilling, leadership, stream, rejectedUpTo }: Relay, pollMs: number): number {
   if (refilling) return refillPollMs;
-  const isIdle = leadership.held && stream !== undefined && rejectedUpTo === beforeAllIds;
+  const isIdle = leadership.held && stream !== undefined && rejectedUpTo === lowestId;
   return isIdle ? pollMs : attentivePollMs;
 }
 
@@ -162,7 +161,7 @@ async function publishUnsent(relay: Relay, stream: JetStream, limit: number): Pr
 }
 
 function selectUnsent(relay: Relay, limit: number): Promise<OutboxRow[]> {
-  if (relay.rejectedUntilMs < performance.now()) relay.rejectedUpTo = beforeAllIds;
+  if (relay.rejectedUntilMs < performance.now()) relay.rejectedUpTo = lowestId;
   return relay.db
     .selectFrom('outbox')
     .selectAll()

@@ -14,7 +14,7 @@ export interface MessagingSchema {
 export interface OutboxTable {
   id: Generated<string>;
   subject: string;
-  /** Null in a row from before 2027-01-21, which has the message itself. */
+  /** Null in a row from before the migration 0001-event-data, which has the message itself. */
   data: EventJson | null;
   type: ColumnType<string | null, never, never>;
   payload: ColumnType<Uint8Array | null, never, never>;

@@ -4,8 +4,7 @@
 -- `data` has the fields of the message in proto/scheduling/events/v1/events.proto, by their names in TypeScript; a field without a value is null. The
 -- relay encodes it. It is json, because that takes Postgres less time to write than jsonb. test/change-events.test.ts compares what is written here with the messages.
 --
--- `origin` says where a change comes from: actor, request_id and traceparent, and for a change with an event of its own the subject. In a request of the
--- previous version it is called `event` and has no actor, or is missing where that version caused no event.
+-- `origin` says where a change comes from: actor, request_id and traceparent, and for a change with an event of its own the subject.
 --
 -- All of these are called by other functions only.
 

@@ -8873,7 +8873,7 @@ export const SetSandboxClockResponse: MessageFns<SetSandboxClockResponse> = {
  *
  * What creates (here and below), and UpdateParticipation, may come with the metadata idempotency-key: the same request with the same key
  * again has no second effect for 72 hours, and is answered as the first was, with the resources as they are by then; NOT_FOUND when they
- * are gone. FAILED_PRECONDITION (idempotency_key.in_flight) while the first is being worked on, ALREADY_EXISTS (idempotency_key.reused)
+ * are gone. FAILED_PRECONDITION (idempotency_key.in_flight) while the first is in progress, ALREADY_EXISTS (idempotency_key.reused)
  * for a request with other content.
  */
 export type TimeslotServiceService = typeof TimeslotServiceService;
