@@ -36,7 +36,7 @@ export function transactionsOf(tenant: Tenant) {
       statements: [
         `SELECT create_participation(jsonb_build_object(
            'id', uuidv7(), 'reference', gen_random_uuid(), 'appointmentReference', 'a-' || :appointment::text, 'customerReference', 'c-' || :customer::text)
-           || '${json({ crmId, providerReference, state: 'BOOKED', takesSeat: true, needsActive: true, exempt: false, reservationSeconds: 180, message: null, origin: changeOrigin(mails) })}')`,
+           || '${json({ crmId, providerId, providerVersion: 1, state: 'BOOKED', ignoreCapacity: false, onDuplicateRaise: false, sendMails: mails, origin })}')`,
       ],
       adds: { table: 'participation', rows: 1 },
     }),
@@ -50,7 +50,7 @@ export function transactionsOf(tenant: Tenant) {
            'id', uuidv7(), 'reference', gen_random_uuid(), 'newReference', gen_random_uuid(), 'timeslotReference', 't-' || number % ${timeslots},
            'startsAt', timestamptz '2031-01-01 08:00Z' + number % ${timeslots} / ${resources} * interval '1 day' + number / ${timeslots} * interval '30 minutes',
            'customerReference', 'c-' || :customer::text)
-           || '${json({ ...slotContent, crmId, providerId, origin: changeOrigin(false) })}')
+           || '${json({ ...slotContent, crmId, providerId, origin })}')
            FROM (SELECT :n::int * ${limitClients} + :client_id::int) AS given (number)`,
       ],
       adds: { table: 'appointment', rows: 1 },
@@ -64,9 +64,8 @@ export function transactionsOf(tenant: Tenant) {
       database: 'calendar',
       statements: [
         movable(tenant, `((:n::int / 30 * 10 + :n::int % 10) * ${limitClients} + :client_id::int) % ${participations}`),
-        `SELECT move_participation(jsonb_build_object(
-           'participationId', :id::text, 'expectedVersion', :version::int, 'state', :next::text, 'seats', :seats::int, 'needsActive', :next::text = 'BOOKED')
-           || '${json({ crmId, exempt: false, message: null, origin: changeOrigin(false) })}')`,
+        `SELECT update_participation(jsonb_build_object('participationId', :id::text, 'state', :next::text)
+           || '${json({ crmId, providerId, providerVersion: 1, ignoreCapacity: false, sendMails: false, origin })}')`,
       ],
       adds: { table: 'outbox', rows: 1 },
     }),
@@ -161,10 +160,6 @@ function json(value: unknown): string {
 
 const origin = { actor: 'person', request_id: '00000000-0000-7000-8000-000000000000', traceparent: null };
 
-function changeOrigin(notify: boolean) {
-  return { ...origin, subject: (notify ? events.participationChanged : events.participationChangedSilently).subject };
-}
-
 function eventRow<Data>({ subject, toJson }: { subject: string; toJson: (data: Data) => EventJson }, data: Data) {
   const { request_id, traceparent } = origin;
   return { subject, data: toJson(data), request_id, traceparent };
@@ -187,18 +182,12 @@ function createdAppointment(crmId: string, providerId: string) {
 
 const slotContent = {
   providerVersion: 1,
-  minutes: null,
   productReference: 'cut',
   contentDigest: '00',
   description: 'Haircut',
-  contactReference: null,
-  priceValue: null,
-  priceCurrency: null,
   ignoreNotice: false,
   state: 'BOOKED',
-  takesSeat: true,
-  reservationSeconds: 180,
-  message: null,
+  sendMails: false,
 };
 
 const appointmentContent = {
@@ -206,23 +195,20 @@ const appointmentContent = {
   productReference: 'cut',
   description: 'Haircut',
   capacity: 10,
-  taken: 2,
   acceptBookings: false,
   contentDigest: '00',
   providerVersion: 1,
   archiveAfterDays: 365,
-  reservationSeconds: 180,
 };
 
 const joinCustomer =
   'LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id';
 const messages = `ARRAY(SELECT text FROM participation_message AS message
   WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id ORDER BY message.version)`;
-function movable({ crmId, providerReference }: Tenant, number: string): string {
-  return `SELECT found ->> 'id' AS id, found ->> 'version' AS version,
-      CASE found ->> 'state' WHEN 'REQUESTED' THEN 'BOOKED' WHEN 'BOOKED' THEN 'DELETED' ELSE 'CANCELED' END AS next,
-      CASE found ->> 'state' WHEN 'REQUESTED' THEN 1 WHEN 'BOOKED' THEN -1 ELSE 0 END AS seats
-    FROM find_participation(jsonb_build_object('reference', 'p-' || (${number})) || '${json({ crmId, providerReference })}') AS found \\gset`;
+function movable({ crmId, providerId }: Tenant, number: string): string {
+  return `SELECT found ->> 'id' AS id,
+      CASE (found ->> 'participation')::json ->> 'state' WHEN 'REQUESTED' THEN 'BOOKED' WHEN 'BOOKED' THEN 'DELETED' ELSE 'CANCELED' END AS next
+    FROM read_participation(jsonb_build_object('reference', 'p-' || (${number})) || '${json({ crmId, providerId })}') AS found \\gset`;
 }
 
 /** The appointments as they are in a response, one per row. */

@@ -25,7 +25,7 @@ export const callers = {
     listParticipations: ['gateway'],
     createParticipation: ['gateway'],
     updateParticipation: ['gateway'],
-    getParticipationNotice: ['notification'],
+    getParticipationMailData: ['notification'],
   },
   BookingService: {
     listSlots: ['gateway'],

@@ -1,54 +1,32 @@
 import {
-  type Appointment,
-  AppointmentState,
   type BookingRules as BookingRulesMessage,
   Confirmation,
+  type GetParticipationMailDataResponse,
   type Location as LocationMessage,
-  type Participation,
-  ParticipationState,
   type RemovedParticipation as RemovedParticipationMessage,
   type Timeslot,
-  TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
-import type { LocationJson } from './appointment/appointment-json.ts';
-import type { DescribedAppointment } from './described-appointment.ts';
 import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
-import type { ParticipationRecord } from './participation/participation.ts';
+import type { ParticipationMailData } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
 import type { BookingRules } from './slot/booking-rules.ts';
-import type { TimeslotJson, TimeslotRecord } from './timeslot/timeslot.ts';
+import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Timeslot {
-  const { address, start, end, state, ...fields } = JSON.parse(json) as TimeslotJson;
-  return {
-    ...fields,
-    start: new Date(start),
-    end: new Date(end),
-    address: parseLocation(address),
-    state: TimeslotState[state],
-    appointmentsJson: toJsonList(appointments),
-  };
+  return { json: Buffer.from(json), appointmentsJson: toJsonList(appointments) };
 }
 
-export function toAppointmentMessage(row: DescribedAppointment): Appointment {
+export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
+  const { startsAt, endsAt, address, priceValue, priceCurrency, ...others } = mailData;
   return {
-    ...withoutNulls(row),
-    address: toLocationMessage(row.address),
-    start: row.startsAt,
-    end: row.endsAt,
-    price: row.priceValue === null ? undefined : { value: Number(row.priceValue), currency: row.priceCurrency ?? '' },
-    state: AppointmentState[row.state],
-  };
-}
-
-export function toParticipationMessage(record: ParticipationRecord): Participation {
-  return {
-    ...withoutNulls(record),
-    state: ParticipationState[record.state],
-    expiresAt: record.reservedUntil ?? undefined,
+    ...withoutNulls(others),
+    start: new Date(startsAt),
+    end: new Date(endsAt),
+    address: toLocationMessage(address),
+    price: priceValue === null ? undefined : { value: priceValue, currency: priceCurrency! },
   };
 }
 
@@ -88,10 +66,6 @@ export function fromEnumMessage<Enum extends Record<string, string>>(
   const name = enumName(values, value);
   if (name === undefined) throw new DomainError(code, { errors: [{ pointer, detail: 'is not a known value' }] });
   return name;
-}
-
-function parseLocation(location: LocationJson | null): LocationMessage | undefined {
-  return toLocationMessage(location instanceof Object ? withoutNulls(location) : location);
 }
 
 function toLocationMessage(location: Location | null): LocationMessage | undefined {

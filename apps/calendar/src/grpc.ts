@@ -3,6 +3,7 @@ import {
   AppointmentServiceService,
   BookingServiceService,
   type BookSlotRequest,
+  type ChangeBookingResponse,
   Confirmation,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
@@ -16,8 +17,6 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
-import { writeAppointment } from './appointment/appointment-json.ts';
-import type { AppointmentRecord } from './appointment/appointment.ts';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -31,27 +30,26 @@ import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
 import { removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarDependencies } from './dependencies.ts';
-import type { DescribedAppointment } from './described-appointment.ts';
 import {
   fromEnumMessage,
   fromLocationMessage,
-  toAppointmentMessage,
   toJsonList,
-  toParticipationMessage,
-  toRemovedParticipationMessage,
   toListMessage,
+  toMailDataMessage,
+  toRemovedParticipationMessage,
   toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
 import { createParticipation } from './participation/create-participation.ts';
 import { findEmbeddedParticipations } from './participation/find-embedded-participations.ts';
 import { getParticipation } from './participation/get-participation.ts';
-import { getParticipationNotice } from './participation/get-participation-notice.ts';
+import { getParticipationMailData } from './participation/get-participation-mail-data.ts';
 import { listParticipations } from './participation/list-participations.ts';
 import { updateParticipation } from './participation/update-participation.ts';
 import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
+import type { Booking } from './slot/booking.ts';
 import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
 import { changeBooking } from './slot/change-booking.ts';
 import { listSlots } from './slot/list-slots.ts';
@@ -123,12 +121,12 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
         }));
         const address = fromLocationMessage(request.address);
         const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
-        return { created, json: toAppointmentJson(appointment) };
+        return { created, json: Buffer.from(appointment) };
       },
       createSeries: async (request) => {
         const address = fromLocationMessage(request.address);
         const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
-        return { seriesId, json: toJsonList(appointments.map(writeAppointment)) };
+        return { seriesId, json: toJsonList(appointments) };
       },
       listAppointments: async function* (request, signal) {
         const state =
@@ -139,11 +137,9 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
       },
       updateAppointment: async ({ noAddress, ...request }) => {
         const address = noAddress ? null : fromLocationMessage(request.address);
-        return { json: toAppointmentJson(await updateAppointment(dependencies, { ...request, address })) };
+        return { json: Buffer.from(await updateAppointment(dependencies, { ...request, address })) };
       },
-      cancelAppointment: async (request) => ({
-        json: toAppointmentJson(await cancelAppointment(dependencies, request)),
-      }),
+      cancelAppointment: async (request) => ({ json: Buffer.from(await cancelAppointment(dependencies, request)) }),
       deleteAppointments: async ({ crmId, providerReference, target }) => {
         await deleteAppointments(dependencies, { crmId, providerReference, target: readTarget(target) });
         return {};
@@ -159,8 +155,8 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
     callers.ParticipationService,
     {
       getParticipation: async (request) => {
-        const participation = await getParticipation(dependencies, request);
-        return { participation: toParticipationMessage(participation), id: participation.id };
+        const { participation, id } = await getParticipation(dependencies, request);
+        return { json: Buffer.from(participation), id };
       },
       listParticipations: async function* (request, signal) {
         const state =
@@ -176,7 +172,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
         });
         const work = createParticipation(dependencies, { ...request, state });
         const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
-        return { participation: toParticipationMessage(participation), created };
+        return { json: Buffer.from(participation), created };
       },
       updateParticipation: async (request) => {
         const state = fromEnumMessage(ParticipationState, request.state, {
@@ -184,19 +180,13 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
           pointer: '/state',
         });
         const work = updateParticipation(dependencies, { ...request, state });
-        return { participation: toParticipationMessage(await dependencies.bookings.countRefusal(request.crmId, work)) };
+        const { participation } = await dependencies.bookings.countRefusal(request.crmId, work);
+        return { json: Buffer.from(participation) };
       },
-      getParticipationNotice: async (request) => {
-        const { participation, appointment, ...notice } = await getParticipationNotice(dependencies, request);
-        return {
-          ...withoutNulls(notice),
-          providerId: appointment.providerId,
-          participation: toParticipationMessage(participation),
-          appointment: toAppointmentMessage(appointment),
-        };
-      },
+      getParticipationMailData: async (request) =>
+        toMailDataMessage(await getParticipationMailData(dependencies, request)),
     },
-    { light: ['createParticipation'], lightWithoutKey: ['updateParticipation'] },
+    { light: ['createParticipation', 'updateParticipation'] },
   );
 }
 
@@ -210,20 +200,13 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
       },
       bookSlot: async (request) => {
         const work = bookSlot(dependencies, toNewBooking(request));
-        const { booking, created } = await dependencies.bookings.countRefusal(request.crmId, work);
-        return {
-          participation: toParticipationMessage(booking.participation),
-          slotJson: Buffer.from(writeSlot(booking.slot)),
-          created,
-        };
+        const { created, ...booking } = await dependencies.bookings.countRefusal(request.crmId, work);
+        return { ...toBookingMessage(booking), created };
       },
       changeBooking: async ({ place, customer, ...request }) => {
         const change = { ...request, place: place && readPlace(place), customer: readCustomer(customer) };
-        const { participation, slot } = await dependencies.bookings.countRefusal(
-          request.crmId,
-          changeBooking(dependencies, change),
-        );
-        return { participation: toParticipationMessage(participation), slotJson: Buffer.from(writeSlot(slot)) };
+        const work = changeBooking(dependencies, change);
+        return toBookingMessage(await dependencies.bookings.countRefusal(request.crmId, work));
       },
       getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
       updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
@@ -238,7 +221,7 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
       },
     },
-    { light: ['bookSlot'] },
+    { light: ['bookSlot', 'changeBooking'] },
   );
 }
 
@@ -281,8 +264,8 @@ function hostCustomerCopyService(dependencies: CalendarDependencies): HostedServ
   });
 }
 
-function toAppointmentJson(appointment: AppointmentRecord<DescribedAppointment>): Buffer {
-  return Buffer.from(writeAppointment(appointment));
+function toBookingMessage({ participation, slot }: Booking): ChangeBookingResponse {
+  return { participationJson: Buffer.from(participation), slotJson: Buffer.from(writeSlot(slot)) };
 }
 
 function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): NewBooking {

@@ -1,5 +1,4 @@
 import {
-  AppointmentState,
   type CreateAppointmentRequest,
   type ListAppointmentsRequest,
   ParticipationState,
@@ -10,7 +9,7 @@ import type { DomainError } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { patiently } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
+import type { AppointmentJson } from './parsed-answers.ts';
 import {
   type Calendar,
   type CalendarUnderTest,
@@ -481,9 +480,8 @@ describe('cancelling an appointment', () => {
       [{ version: 2, cause, toState, fromState: ParticipationState.DELETED, notify: false, silent: true }],
     ]);
     const notice = { crmId: 'one', participationId: events[0]![0]!.participationId, version: 2 };
-    expect(await calendar.participations.getParticipationNotice(notice)).toMatchObject({
+    expect(await calendar.participations.getParticipationMailData(notice)).toMatchObject({
       message: 'Sorry',
-      appointment: { state: AppointmentState.CANCELLED },
     });
   });
 
@@ -538,7 +536,7 @@ describe('deleting appointments without notification', () => {
     expect(await changes.execute()).toHaveLength(before.length);
     expect((await refusal(calendar.appointments.deleteAppointments(remove))).code).toBe('appointment.not_found');
     const notice = { crmId: 'one', participationId: created!.participationId, version: 1 };
-    expect((await refusal(calendar.participations.getParticipationNotice(notice))).code).toBe(
+    expect((await refusal(calendar.participations.getParticipationMailData(notice))).code).toBe(
       'participation.not_found',
     );
     expect(await calendar.appointments.createAppointment(request)).toMatchObject({ created: true });

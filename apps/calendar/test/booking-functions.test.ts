@@ -20,36 +20,69 @@ import {
  * (`address_key`).
  */
 const internal = new Set([
-  'address_key',
+  'add_message',
   'add_prepared_customer',
+  'address_key',
   'append_appointment_changed',
   'append_participation_changed',
   'append_participation_removed',
+  'appointment_answer',
   'appointment_json',
+  'appointment_slot_details',
+  'archived_until',
   'booking_bounds',
+  'booking_content',
+  'change_state',
   'claim_place',
+  'confirm_locked_hold',
+  'customer_to_book_for',
+  'embed_participations',
   'end_if_empty',
   'ended',
   'ends_without',
   'epoch_ms',
+  'error_answer',
+  'expiry_of',
   'first_timeslots',
   'free_expired_seats',
+  'has_mail',
+  'has_mail_on_creation',
+  'insert_participation',
   'invites',
+  'is_active',
   'is_place',
+  'is_present_provider',
   'is_step',
+  'is_unavailable',
+  'join_appointment',
+  'known_customer',
+  'location_json',
+  'lock_participation',
+  'moment_json',
   'new_mail_event',
   'next_expirations',
+  'no_seat_answer',
   'occupancy',
   'offering_timeslots',
   'overlapping_appointments',
   'overlapping_timeslots',
   'participation_changed_data',
   'participation_json',
-  'participation_record',
+  'participation_subject',
+  'participation_text',
+  'price_json',
+  'reference_rejection',
+  'retry_answer',
   'scheduling_now',
   'set_changed_at',
-  'slot_record',
+  'slot_details',
+  'slot_of',
   'take_place',
+  'takes_seat',
+  'timeslot_json',
+  'transition_error',
+  'transitions',
+  'unavailable_answer',
   'unmark_appointment',
   'unmark_with_seats',
 ]);
@@ -70,10 +103,10 @@ describe('the functions that the service calls', () => {
     const file = await readFile(new URL('../src/participation/create-participation.sql', import.meta.url), 'utf8');
     const next = file
       .replace(
-        '  the_provider uuid;',
-        `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  the_provider uuid;`,
+        '  reclaimed integer;',
+        `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  reclaimed integer;`,
       )
-      .replace(`'outcome', 'created',`, `'outcome', 'created', 'priority', new_priority,`);
+      .replace(`'reclaimed', reclaimed`, `'reclaimed', reclaimed, 'priority', new_priority`);
     expect(next.match(/priority/g)).toHaveLength(4);
     await sql.raw(next).execute(calendar.database.kysely);
     const { participation, created } = await calendar.participations.createParticipation(booking);
@@ -87,33 +120,38 @@ describe('the functions that the service calls', () => {
     });
     // Calendar fetches the customer.
     await calendar.participations.createParticipation({ ...booking, reference: freshReference('first') });
-    const { crmId, providerReference, appointmentReference, customerReference, reference } = booking;
-    const origin = { subject: 'subject', request_id: 'request', traceparent: null };
-    const common = { crmId, id: randomUUIDv7(), needsActive: true, exempt: false, message: null, origin };
+    const { appointmentReference, customerReference, reference } = booking;
+    const provider = await calendar.database.kysely
+      .selectFrom('provider')
+      .selectAll()
+      .where('crmId', '=', booking.crmId)
+      .where('reference', '=', booking.providerReference)
+      .executeTakeFirstOrThrow();
+    const common = {
+      crmId: booking.crmId,
+      providerId: provider.id,
+      providerVersion: provider.version,
+      ignoreCapacity: false,
+      sendMails: false,
+      origin: { request_id: 'request', traceparent: null },
+    };
+    const id = randomUUIDv7();
     const request = {
       ...common,
-      providerReference,
+      id,
       appointmentReference,
       customerReference,
       reference,
       state: 'BOOKED',
-      takesSeat: true,
-      reservationSeconds: 180,
+      onDuplicateRaise: false,
     };
-    const move = {
-      ...common,
-      participationId: common.id,
-      expectedVersion: 1,
-      state: 'DELETED',
-      seats: -1,
-      needsActive: false,
-    };
+    const change = { ...common, participationId: id, state: 'DELETED' };
     const { rows } = await calendar.database.transaction(async (tx) => {
       expect(await callFunction(tx, { name: 'create_participation', request, locks: '' })).toMatchObject({
-        outcome: 'created',
+        created: true,
       });
-      expect(await callFunction(tx, { name: 'move_participation', request: move, locks: '' })).toMatchObject({
-        outcome: 'moved',
+      expect(await callFunction(tx, { name: 'update_participation', request: change, locks: '' })).toMatchObject({
+        seats: -1,
       });
       return sql`
         SELECT relname, n_tup_upd::int AS updates, n_tup_hot_upd::int AS without_index FROM pg_stat_xact_user_tables
@@ -149,6 +187,7 @@ describe('the signature of every function', () => {
     expect(called.filter(({ reads }) => reads).map(({ name, signature }) => `${name}: ${signature}`)).toEqual([
       'read_appointment: request jsonb -> TABLE(appointment text)',
       'read_appointments: request jsonb -> TABLE(id uuid, "startsAt" timestamp with time zone, appointment text)',
+      'read_appointments_by_id: request jsonb -> TABLE(appointment text)',
       'read_participations: request jsonb -> TABLE(participation text, "startsAt" timestamp with time zone, "appointmentId" uuid, "participationId" uuid)',
       'read_slots: request jsonb -> TABLE("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)',
       'read_timeslots: request jsonb -> TABLE("timeslotId" uuid, "timeslotStartsAt" timestamp with time zone, "appointmentId" uuid, ' +

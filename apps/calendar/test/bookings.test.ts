@@ -122,9 +122,9 @@ describe('a booking', () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 3 });
     const first = await book(newBooking(placeIn(timeslot, '10:30')));
     const second = await book(newBooking(placeIn(timeslot, '10:30')));
-    expect(second.participation!.appointmentReference).toBe(first.participation!.appointmentReference);
+    expect(second.participation.appointmentReference).toBe(first.participation.appointmentReference);
     const third = await book(
-      newBooking({ $case: 'appointmentReference', value: first.participation!.appointmentReference! }),
+      newBooking({ $case: 'appointmentReference', value: first.participation.appointmentReference }),
     );
     expect(JSON.parse(third.slotJson.toString())).toMatchObject({ seats: 0, timeslotReference: null });
     expect(await reasonOf(book(newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }))))).toBe(
@@ -147,7 +147,7 @@ describe('a booking', () => {
   it('shows no free seats where more are taken than the capacity has', async () => {
     const timeslot = await createTimeslot(calendar);
     const request = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
-    const appointmentReference = (await book(request)).participation!.appointmentReference!;
+    const appointmentReference = (await book(request)).participation.appointmentReference;
     const seats = async () => (JSON.parse((await book(request)).slotJson.toString()) as { seats: number }).seats;
     await calendar.participations.createParticipation(
       newParticipation({ appointmentReference, customerReference }, { ignoreCapacity: true }),
@@ -288,14 +288,14 @@ describe('an appointment made by a booking', () => {
     const other = newBooking(placeIn(timeslot, '10:30', { productReference: 'other@test' }));
     const { participation } = await book(other, late);
     expect((await appointmentAt(timeslot.resourceReference, late)).map(({ reference }) => reference)).toEqual([
-      participation!.appointmentReference,
+      participation.appointmentReference,
     ]);
   });
 
   it('is not shown any more once the only reservation that was ever in it has expired', async () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 2 });
     const { participation } = await book(newBooking(placeIn(timeslot, '10:30')));
-    const appointmentReference = participation!.appointmentReference!;
+    const appointmentReference = participation.appointmentReference;
     const canceled = newBooking(placeIn(timeslot, '11:00'), customerOf(customerReference));
     const others = [
       await book(canceled),
@@ -304,7 +304,7 @@ describe('an appointment made by a booking', () => {
     ];
     await cancel(canceled.reference);
     // Somebody has been in one of the others, and is in the other one.
-    const kept = [...new Set(others.map((other) => other.participation!.appointmentReference!))];
+    const kept = [...new Set(others.map((other) => other.participation.appointmentReference))];
     for (const [at, shown] of [
       [calendar, [appointmentReference, ...kept]],
       [late, kept],
@@ -344,7 +344,7 @@ describe('an appointment made by a booking', () => {
   it('is not joined by a participation after it was abandoned', async () => {
     const timeslot = await createTimeslot(calendar);
     const { participation } = await book(newBooking(placeIn(timeslot, '10:30')));
-    const request = newParticipation({ appointmentReference: participation!.appointmentReference!, customerReference });
+    const request = newParticipation({ appointmentReference: participation.appointmentReference, customerReference });
     expect(await reasonOf(late.participations.createParticipation(request))).toBe('appointment.not_found');
   });
 
@@ -360,7 +360,7 @@ describe('an appointment made by a booking', () => {
     const { removed } = await calendar.removals.removeCustomer(removal);
     expect(removed).toHaveLength(1);
     expect(await appointmentAt(timeslot.resourceReference)).toMatchObject([
-      { reference: participation!.appointmentReference, state: 'CANCELLED', participations: [] },
+      { reference: participation.appointmentReference, state: 'CANCELLED', participations: [] },
     ]);
     expect(await startsOf(timeslot.resourceReference)).toHaveLength(4);
     expect(await calendar.removals.removeCustomer(removal)).toEqual({ removed });
@@ -370,7 +370,7 @@ describe('an appointment made by a booking', () => {
     const timeslot = await createTimeslot(calendar, { defaultCapacity: 3 });
     const { resourceReference, reference } = timeslot;
     const booking = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
-    const appointmentReference = (await book(booking)).participation!.appointmentReference!;
+    const appointmentReference = (await book(booking)).participation.appointmentReference;
     const hold = newBooking({ $case: 'appointmentReference', value: appointmentReference });
     await book(hold);
     const join = (others: Partial<BookSlotRequest> = {}) =>
@@ -463,13 +463,13 @@ describe('a booking that moves', () => {
       state: ParticipationState.BOOKED,
       messages: ['Sorry'],
     });
-    expect(participation!.appointmentReference).not.toBe(before.participation!.appointmentReference);
+    expect(participation.appointmentReference).not.toBe(before.participation.appointmentReference);
     expect(await appointmentAt(to.resourceReference)).toMatchObject([
       { contactReference: 'staff@test', participations: [{ reference: booking.reference, state: 'BOOKED' }] },
     ]);
     expect(await appointmentAt(from.resourceReference)).toMatchObject([{ state: 'CANCELLED', participations: [] }]);
     expect(await startsOf(from.resourceReference)).toHaveLength(4);
-    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
+    expect(await seatsOf(calendar, participation.appointmentReference)).toBe(1);
     const moved = {
       cause: ParticipationChangeCause.MOVED,
       version: 2,
@@ -526,7 +526,7 @@ describe('a booking that moves', () => {
       ).participation,
     };
     expect(present).toEqual({ participation });
-    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(1);
+    expect(await seatsOf(calendar, participation.appointmentReference)).toBe(1);
   });
 
   it('is rejected unless it is BOOKED or REQUESTED', async () => {
@@ -543,7 +543,7 @@ describe('a booking that moves', () => {
     );
     const { participation } = await change(requested.reference, { place: placeIn(timeslot, '11:30') });
     expect(participation).toMatchObject({ state: ParticipationState.REQUESTED });
-    expect(await seatsOf(calendar, participation!.appointmentReference!)).toBe(0);
+    expect(await seatsOf(calendar, participation.appointmentReference)).toBe(0);
     await cancel(requested.reference);
     expect(await reasonOf(change(requested.reference, { place: placeIn(timeslot, '11:00') }))).toBe(
       'participation.move_not_allowed',
@@ -601,7 +601,7 @@ describe('a hold', () => {
         customers.map((value) => {
           const confirmed = change(hold.reference, { customer: { $case: 'customerReference', value } });
           return confirmed.then(
-            ({ participation }) => participation!.customerReference === value,
+            ({ participation }) => participation.customerReference === value,
             async () => reasonOf(confirmed),
           );
         }),

@@ -29,17 +29,25 @@ import {
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
 import { readConfig } from '../src/config.ts';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { createCalendarService } from '../src/service.ts';
+import {
+  type AppointmentJson,
+  parsingBookings,
+  type ParsingBookings,
+  parsingParticipations,
+  type ParsingParticipations,
+  parsingTimeslots,
+  type ParsingTimeslots,
+} from './parsed-answers.ts';
 
 export interface Calendar extends AsyncDisposable {
-  timeslots: RpcClient<typeof TimeslotServiceService>;
+  timeslots: ParsingTimeslots;
   appointments: RpcClient<typeof AppointmentServiceService>;
-  participations: RpcClient<typeof ParticipationServiceService>;
-  bookings: RpcClient<typeof BookingServiceService>;
+  participations: ParsingParticipations;
+  bookings: ParsingBookings;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
@@ -112,10 +120,10 @@ export async function startCalendarBeside(
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
     return {
-      timeslots,
+      timeslots: parsingTimeslots(timeslots),
       appointments,
-      participations,
-      bookings,
+      participations: parsingParticipations(participations),
+      bookings: parsingBookings(bookings),
       removals,
       copies,
       clocks,

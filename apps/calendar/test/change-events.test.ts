@@ -465,7 +465,7 @@ describe('a booking', () => {
         sendMails: true,
       }),
     );
-    await updateAppointment(changed.participation!.appointmentReference!, { capacity: 9 });
+    await updateAppointment(changed.participation.appointmentReference, { capacity: 9 });
     await update(request.reference, CANCELED);
     expect(await summary()).toEqual([
       'appointment 1 CREATED',
@@ -503,7 +503,7 @@ describe('a booking', () => {
     const hold = await asCrm(() =>
       calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '10:30'), { state: RESERVED })),
     );
-    expect(await refusal(cancelLate(hold.participation!.appointmentReference!))).toMatchObject({
+    expect(await refusal(cancelLate(hold.participation.appointmentReference))).toMatchObject({
       code: 'appointment.not_found',
     });
     expect(await summary()).toEqual(['appointment 1 CREATED', 'participation 1 CREATED - RESERVED']);
@@ -512,7 +512,7 @@ describe('a booking', () => {
     const { participation } = await asCrm(() => calendar.bookings.bookSlot(booking));
     await asCrm(() => calendar.bookings.bookSlot(newBooking(placeIn(timeslot, '11:00'), { state: RESERVED })));
     await update(booking.reference, CANCELED);
-    const cancelled = await cancelLate(participation!.appointmentReference!);
+    const cancelled = await cancelLate(participation.appointmentReference);
     expect(readAppointments(cancelled.json)).toMatchObject([
       { state: 'CANCELLED', participations: [{ state: 'CANCELED' }] },
     ]);
@@ -594,7 +594,7 @@ it('SQL functions record a participation with every field of the message', async
     exempt: true,
   };
   const { rows } = await sql<{ data: EventJson }>`
-    SELECT participation_changed_data(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${participationChanged.subject}, ${actor}, ${message.previousMailEventId},
+    SELECT participation_changed_data(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${JSON.stringify({ hasMail: true, actor })}::jsonb, ${message.previousMailEventId},
                                       ${message.ordinal}, ${message.previousAppointmentId}, ${message.previousOrdinal}) AS data
       FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
   expect(rows[0]!.data).toEqual(participationChanged.toJson(message));

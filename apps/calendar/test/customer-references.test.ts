@@ -105,7 +105,7 @@ describe('a reference that is about to change', () => {
     const { participation } = await book(customer.customerReference);
     await forget(customer);
     const read = () =>
-      calendar.participations.getParticipation({ ...owned, participationReference: participation!.reference });
+      calendar.participations.getParticipation({ ...owned, participationReference: participation.reference });
     expect((await read()).participation).toMatchObject({ customerReference: customer.customerReference });
     await eventually(async () => expect(await copyOf(customer.id)).toMatchObject({ referenceKnown: true, version: 2 }));
   });

@@ -50,23 +50,22 @@ async function book(db: Kysely<CalendarSchema>): Promise<void> {
   const id = randomUUIDv7();
   const booking = {
     crmId: 'crm',
-    providerReference: 'provider',
+    providerId: provider,
+    providerVersion: 1,
     appointmentReference: 'appointment-1',
     customerReference: 'customer-1',
     id,
     reference: id,
     state: 'BOOKED',
-    takesSeat: true,
-    needsActive: true,
-    exempt: false,
-    reservationSeconds: 180,
-    message: null,
-    origin: { subject: 'subject', request_id: 'request', traceparent: null },
+    ignoreCapacity: false,
+    onDuplicateRaise: false,
+    sendMails: false,
+    origin: { request_id: 'request', traceparent: null },
   };
   const { rows } = await sql<{
-    result: { outcome: string };
+    result: { created: boolean };
   }>`SELECT create_participation(${JSON.stringify(booking)}) AS result`.execute(db);
-  expect(rows[0]!.result.outcome).toBe('created');
+  expect(rows[0]!.result.created).toBe(true);
 }
 
 /** The number of table rows that one booking reads, with or without an index. */

@@ -3,7 +3,7 @@ import { isAddress } from '@scheduling/postgres';
 import { eventually, patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
+import type { AppointmentJson } from './parsed-answers.ts';
 import {
   allEnded,
   type CalendarUnderTest,

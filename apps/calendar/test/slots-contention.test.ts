@@ -124,7 +124,7 @@ describe('a booking that has waited for the lock of', () => {
       () => calendar.bookings.changeBooking({ ...movement, place: placeIn(timeslot, '11:30') }),
     ]);
     for (const { participation } of answers)
-      expect(await getAppointment(participation!.appointmentReference!)).toMatchObject(expected);
+      expect(await getAppointment(participation.appointmentReference)).toMatchObject(expected);
   });
 
   it('its timeslot is refused if that has no capacity by then, and is made if it has one by then', async () => {
@@ -147,7 +147,7 @@ describe('a booking that has waited for the lock of', () => {
   it('the appointment that it leaves takes along what that is by then', async () => {
     const timeslot = await createTimeslot(calendar);
     const booking = newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference));
-    const { appointmentReference } = (await calendar.bookings.bookSlot(booking)).participation!;
+    const { appointmentReference } = (await calendar.bookings.bookSlot(booking)).participation;
     const movement = {
       ...owned,
       participationReference: booking.reference,
@@ -156,10 +156,10 @@ describe('a booking that has waited for the lock of', () => {
       sendMails: true,
     };
     const present = { description: 'Renamed', contactReference: 'somebody@test' };
-    const [moved] = await sendWhileUpdating('appointment', appointmentReference!, present, [
+    const [moved] = await sendWhileUpdating('appointment', appointmentReference, present, [
       () => calendar.bookings.changeBooking(movement),
     ]);
-    expect(await getAppointment(moved!.participation!.appointmentReference!)).toMatchObject(present);
+    expect(await getAppointment(moved!.participation.appointmentReference)).toMatchObject(present);
   });
 
   it('the timeslot that offers an open appointment is refused if that is hidden by then', async () => {
@@ -167,7 +167,7 @@ describe('a booking that has waited for the lock of', () => {
     const { participation } = await calendar.bookings.bookSlot(
       newBooking(placeIn(timeslot, '10:30'), customerOf(customerReference)),
     );
-    const join = newBooking({ $case: 'appointmentReference', value: participation!.appointmentReference! });
+    const join = newBooking({ $case: 'appointmentReference', value: participation.appointmentReference });
     const outcomes = await sendWhileUpdating('timeslot', timeslot.reference, { state: 'CREATED' }, [
       () => outcomeOf(calendar.bookings.bookSlot(join)),
     ]);
@@ -291,7 +291,7 @@ async function playClient(
   const booked: string[] = [];
   let last: string | undefined;
   const book = async (request: BookSlotRequest): Promise<void> => {
-    last = (await replica.bookings.bookSlot(request)).participation!.appointmentReference;
+    last = (await replica.bookings.bookSlot(request)).participation.appointmentReference;
   };
   while (isRunning()) {
     const person = Math.random() < 0.5 ? customerOf(customerReference) : {};

@@ -4,6 +4,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { instantOf, toDate } from '../src/date-time.ts';
 import { bookingCall, type NewBooking } from '../src/slot/book-slot.ts';
+import type { Slot } from '../src/slot/slot.ts';
 import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts';
 
 let calendar: CalendarUnderTest;
@@ -385,7 +386,7 @@ async function tryAll(stored: Stored, plan: Plan): Promise<{ booked: Entry[]; re
       slot !== undefined &&
       sameTime(slot.startsAt, appointment.startsAt) &&
       sameTime(slot.endsAt, appointment.endsAt) &&
-      slot.resourceReference === appointment.resourceReference;
+      (JSON.parse(slot.details) as Record<string, unknown>)['resourceReference'] === appointment.resourceReference;
     return isStep && openOnes.has(appointment) ? [entryOf(slot, timeslot.reference, appointment.reference)] : [];
   });
   const isNamed = new Set(namedEntries.map(({ appointmentReference }) => appointmentReference));
@@ -394,14 +395,14 @@ async function tryAll(stored: Stored, plan: Plan): Promise<{ booked: Entry[]; re
     .map((appointment) => entryOf(appointment, null, appointment.reference));
   return {
     booked: [...freeEntries, ...namedEntries, ...others],
-    refused: answers.filter(({ outcome }) => outcome === 'unavailable').length,
+    refused: answers.filter(({ error }) => error?.code === 'slot.unavailable').length,
   };
 }
 
 /** See book-slot.sql. */
 interface Answer {
-  outcome: string;
-  slot?: { startsAt: string; endsAt: string; resourceReference: string; appointmentReference: string };
+  error?: { code: string };
+  slot?: Slot;
 }
 
 /** Each booking by itself, none of which remains. */
@@ -420,14 +421,17 @@ async function tryBookings(
       ignoreNotice,
       sendMails: false,
     };
-    return bookingCall({ provider, id: randomUUIDv7(), request: booking }).request;
+    const { request } = bookingCall(provider, randomUUIDv7(), booking);
+    return { ...request, crmId: provider.crmId, providerId: provider.id, providerVersion: provider.version };
   });
   const { rows } = await sql<{
     answers: Answer[];
   }>`SELECT try_bookings(${JSON.stringify(requests)}::jsonb) AS answers`.execute(calendar.database.kysely);
   const { answers } = rows[0]!;
   // An appointment that nobody but expired reservations were in is removed.
-  for (const { outcome } of answers) expect(['created', 'unavailable', 'appointment_unknown']).toContain(outcome);
+  const codes = new Set([undefined, 'slot.unavailable', 'appointment.not_found']);
+  for (const { slot, error } of answers)
+    expect(codes.has(error?.code) && (slot === undefined) !== (error === undefined)).toBe(true);
   return answers;
 }
 
@@ -460,14 +464,14 @@ function attemptAt({ reference }: StoredTimeslot, start: Date, productReference:
 }
 
 function entryOf(
-  { startsAt, endsAt }: { startsAt: string | Date; endsAt: string | Date },
+  { startsAt, endsAt }: { startsAt: number | Date; endsAt: number | Date },
   timeslotReference: string | null,
   appointmentReference: string | null,
 ): Entry {
-  const text = (time: string | Date): string => new Date(time).toISOString().slice(0, 19) + 'Z';
+  const text = (time: number | Date): string => new Date(time).toISOString().slice(0, 19) + 'Z';
   return { start: text(startsAt), end: text(endsAt), timeslotReference, appointmentReference };
 }
 
-function sameTime(a: string | Date, b: string | Date): boolean {
-  return new Date(a).getTime() === new Date(b).getTime();
+function sameTime(a: number, b: string | Date): boolean {
+  return a === new Date(b).getTime();
 }

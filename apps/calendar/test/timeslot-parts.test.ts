@@ -3,14 +3,13 @@ import {
   ListTimeslotsResponse,
   type NewTimeslot,
   ParticipationState,
-  type Timeslot,
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { patiently, withKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppointmentJson } from '../src/appointment/appointment-json.ts';
+import type { AppointmentJson, ParsedTimeslot, ParsingTimeslots } from './parsed-answers.ts';
 import {
   type CalendarUnderTest,
   createAppointment,
@@ -81,12 +80,12 @@ function createAttended(resourceReference: string, participations: number): Prom
 
 type Request = Omit<ListTimeslotsRequest, 'crmId' | 'providerReference'>;
 
-async function listParts(request: Request): Promise<ListTimeslotsResponse[]> {
-  const parts: ListTimeslotsResponse[] = [];
+async function listParts(request: Request): Promise<TimeslotsPart[]> {
+  const parts: TimeslotsPart[] = [];
   let continuation: string | undefined;
   do {
     const next: ListTimeslotsRequest = { ...owned, ...request, continuation };
-    const part: ListTimeslotsResponse = await patiently(() => calendar.timeslots.listTimeslots(next));
+    const part = await patiently(() => calendar.timeslots.listTimeslots(next));
     parts.push(part);
     continuation = part.continuation;
   } while (continuation !== undefined);
@@ -95,8 +94,8 @@ async function listParts(request: Request): Promise<ListTimeslotsResponse[]> {
 }
 
 /** The parts that follow the first part of another answer. */
-async function listRest(continuation: string | undefined): Promise<ListTimeslotsResponse[]> {
-  const parts: ListTimeslotsResponse[] = [];
+async function listRest(continuation: string | undefined): Promise<TimeslotsPart[]> {
+  const parts: TimeslotsPart[] = [];
   for (let next = continuation; next !== undefined; next = parts.at(-1)!.continuation) {
     const request = { ...owned, resourceReference: '', from: '', to: '', continuation: next };
     parts.push(await patiently(() => calendar.timeslots.listTimeslots(request)));
@@ -105,7 +104,7 @@ async function listRest(continuation: string | undefined): Promise<ListTimeslots
   return parts;
 }
 
-function expectBounded(part: ListTimeslotsResponse): void {
+function expectBounded(part: TimeslotsPart): void {
   const appointments = part.timeslots.flatMap(({ appointmentsJson }) => readAppointments(appointmentsJson));
   const rows = appointments.reduce((sum, { participations }) => sum + Math.max(1, participations.length), 0);
   if (appointments.length > 1) expect(rows).toBeLessThanOrEqual(maxRows);
@@ -113,10 +112,12 @@ function expectBounded(part: ListTimeslotsResponse): void {
   expect(ListTimeslotsResponse.encode(part).finish().length).toBeLessThan(maxMessageBytes / 2);
 }
 
-type WholeTimeslot = Omit<Timeslot, 'appointmentsJson'> & { appointments: AppointmentJson[] };
+type TimeslotsPart = Awaited<ReturnType<ParsingTimeslots['listTimeslots']>>;
+
+type WholeTimeslot = Omit<ParsedTimeslot, 'appointmentsJson'> & { appointments: AppointmentJson[] };
 
 /** The answer that the parts are. */
-function join(parts: Pick<ListTimeslotsResponse, 'timeslots' | 'continued'>[]): WholeTimeslot[] {
+function join(parts: Pick<TimeslotsPart, 'timeslots' | 'continued'>[]): WholeTimeslot[] {
   const whole: WholeTimeslot[] = [];
   for (const { timeslots, continued } of parts) {
     const [first, ...others] = timeslots.map(({ appointmentsJson, ...timeslot }) => ({
@@ -323,7 +324,7 @@ describe('the answer of an operation, in parts,', () => {
     const first = await calendar.timeslots.updateTimeslot(update);
     const rest = await listRest(first.continuation);
     expect(rest.length).toBeGreaterThan(1);
-    const [joined, ...others] = join([{ timeslots: [first.timeslot!], continued: false }, ...rest]);
+    const [joined, ...others] = join([{ timeslots: [first.timeslot], continued: false }, ...rest]);
     expect(others).toEqual([]);
     expect(joined!.appointments).toHaveLength(1_200);
     expect(joined).toMatchObject({ reference: timeslot!.reference, defaultCapacity: 9 });

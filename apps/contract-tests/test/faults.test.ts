@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { stopStackForFaults } from './faults/stack.ts';
+import { stopStackForFaults } from './faults/stack-with-faults.ts';
 
 // Run one after the other on one stack: these tests stop its processes, or measure them. The doctor runs first, because
 // it must find no faults.

@@ -27,7 +27,8 @@ const seed = 7;
 const mutations: Record<string, Mutation> = {
   'a capacity that does not count, an erasure that leaves a table out, and timeslots that a booking does not lock': {
     file: 'apps/calendar/src/participation/create-participation.sql',
-    replace: 'IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN',
+    replace:
+      "IF takes_seat(new_state) AND NOT (request ->> 'ignoreCapacity')::boolean AND target.taken >= target.capacity THEN",
     by: 'IF false THEN',
     kinds: ['F19'],
     violates: ['I1'],
@@ -83,6 +84,13 @@ const mutations: Record<string, Mutation> = {
         replace: 'if (customerId === undefined)',
         by: 'if (customerId !== null)',
         violates: ['I14'],
+      },
+      {
+        file: 'apps/calendar/src/participation/read-participation-mail-data.sql',
+        replace: "'name', participation.name, 'email', participation.email,",
+        by: `'name', coalesce(participation.name, (SELECT user_name FROM customer WHERE (customer.crm_id, customer.id) = (participation.crm_id, participation.customer_id))),
+        'email', coalesce(participation.email, (SELECT email FROM customer WHERE (customer.crm_id, customer.id) = (participation.crm_id, participation.customer_id))),`,
+        violates: [],
       },
       {
         file: 'apps/calendar/src/customer/customer-copy.ts',

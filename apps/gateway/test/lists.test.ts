@@ -83,7 +83,7 @@ async function listPages<Item>(firstPage: string): Promise<Item[]> {
   return items;
 }
 
-/** The serializer leaves out no property and changes no order. */
+/** The text is as JSON.stringify writes it. */
 async function parse<Answer>(response: Response): Promise<Answer> {
   const text = await response.text();
   expect(response.ok, text.slice(0, 1_000)).toBe(true);

@@ -5,7 +5,7 @@ import { readyBanner } from './banner.ts';
 import { readSettings, UsageError } from './config.ts';
 import { createCommand, Interrupted, listenForInterruption } from '@scheduling/command-line';
 import { createReporter } from './reporter.ts';
-import { startStack } from './stack.ts';
+import { startStack } from './start-stack.ts';
 import { watchCode } from './watch-code.ts';
 
 const help = `

@@ -28,7 +28,7 @@ import { readSettings } from '../src/config.ts';
 import { createAdminClient } from '@scheduling/stack/admin-client';
 import { type DemoStep, playDemo } from '../src/play-demo.ts';
 import { createReporter } from '../src/reporter.ts';
-import { type Stack, startStack } from '../src/stack.ts';
+import { type Stack, startStack } from '../src/start-stack.ts';
 import { inherited, runAdmin } from '@scheduling/test-stack/command';
 import { findRefusals, methodsOf } from './probe-rpcs.ts';
 import { commandsOf, readBlocks } from '@scheduling/testing/shell-blocks';

@@ -2,13 +2,13 @@ import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { eventually, type ReceivedMail } from '@scheduling/testing';
 import ICAL from 'ical.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+import { crmId, providerReference, startNotification, type NotificationUnderTest } from './notification-under-test.ts';
 
-let stack: TestStack;
+let stack: NotificationUnderTest;
 let bookings = 0;
 
 beforeAll(async () => {
-  stack = await startStack({ timings: { firstRetryMs: 50, pollMs: 50 } });
+  stack = await startNotification({ timings: { firstRetryMs: 50, pollMs: 50 } });
 }, 180_000);
 afterAll(() => stack[Symbol.asyncDispose]());
 

@@ -3,7 +3,7 @@ import type { Random } from '@scheduling/testing/random';
 import { whilePaused } from '@scheduling/testing/while-paused';
 import { expect, vi } from 'vitest';
 import { changeSomething, type Group } from './random-changes.ts';
-import type { Surroundings } from './stack.ts';
+import type { Surroundings } from './notification-under-test.ts';
 
 /** Lets groups make changes, as many as it is told. */
 interface Gate {

@@ -9,13 +9,20 @@ import type { MailContent } from '../src/db/schema.ts';
 import { eraseUser } from '../src/erasure/erase-user.ts';
 import { lockCustomer } from '../src/erasure/lock-customer.ts';
 import { storeMail } from '../src/mail/store-mail.ts';
-import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
+import {
+  crmId,
+  processed,
+  providerReference,
+  publishEvent,
+  startNotification,
+  type NotificationUnderTest,
+} from './notification-under-test.ts';
 
-let stack: TestStack;
+let stack: NotificationUnderTest;
 let names = 0;
 
 beforeAll(async () => {
-  stack = await startStack({
+  stack = await startNotification({
     timings: { firstRetryMs: 50, pollMs: 50, longestRetryMs: 100, firstPauseMs: 20, longestPauseMs: 50 },
   });
 }, 180_000);

@@ -5,13 +5,20 @@ import { type EventDefinition, events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failures } from './failures.ts';
-import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
+import {
+  crmId,
+  processed,
+  providerReference,
+  publishEvent,
+  startNotification,
+  type NotificationUnderTest,
+} from './notification-under-test.ts';
 
 const consumer = 'notification-calendar-participation-changed';
-let stack: TestStack;
+let stack: NotificationUnderTest;
 
 beforeAll(async () => {
-  stack = await startStack({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
+  stack = await startNotification({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
   await stack.customers.createCustomer({
     crmId,
     providerReference,

@@ -3,14 +3,14 @@ import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crmId, providerReference, startStack, type TestStack } from './stack.ts';
+import { crmId, providerReference, startNotification, type NotificationUnderTest } from './notification-under-test.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
-let stack: TestStack;
+let stack: NotificationUnderTest;
 let names = 0;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startNotification();
   for (const [customerReference, language] of [
     ['anna', 'de-DE'],
     ['bill', 'en'],

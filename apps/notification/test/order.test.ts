@@ -7,16 +7,23 @@ import { sql } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readMail } from './read-mail.ts';
-import { crmId, processed, providerReference, publishEvent, startStack, type TestStack } from './stack.ts';
+import {
+  crmId,
+  processed,
+  providerReference,
+  publishEvent,
+  startNotification,
+  type NotificationUnderTest,
+} from './notification-under-test.ts';
 
 const { UNSPECIFIED, BOOKED, CANCELED } = ParticipationState;
 const inTheirOrder = ['booking-confirmed', 'booking-moved', 'booking-cancelled'];
 
-let stack: TestStack;
+let stack: NotificationUnderTest;
 let names = 0;
 
 beforeAll(async () => {
-  stack = await startStack({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
+  stack = await startNotification({ maxAttempts: 2, timings: { firstRetryMs: 50, pollMs: 50 } });
 }, 180_000);
 afterAll(() => stack[Symbol.asyncDispose]());
 

@@ -3,7 +3,7 @@ import { patiently } from '@scheduling/testing';
 import type { Random } from '@scheduling/testing/random';
 import type { CalendarMethod } from '../src/calendar/write-calendar.ts';
 import type { MailTemplate } from '@scheduling/runtime';
-import { crmId, providerReference, type Surroundings } from './stack.ts';
+import { crmId, providerReference, type Surroundings } from './notification-under-test.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const owned = { crmId, providerReference };

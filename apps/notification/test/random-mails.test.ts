@@ -7,7 +7,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { assign, findOvertaken, findUnexplainedCopies, findWrongCalendars, findWrongContents } from './check-mails.ts';
 import { changeWhileDisturbed, quietMs } from './disturbances.ts';
 import { startGroup } from './random-changes.ts';
-import { startSurroundings, type Surroundings } from './stack.ts';
+import { startSurroundings, type Surroundings } from './notification-under-test.ts';
 
 const firstSeed = Number(process.env['MAILS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** Every run has another seed: MAILS_SEEDS sets how many a run plays. */

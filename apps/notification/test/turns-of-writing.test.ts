@@ -7,13 +7,19 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { UnwrittenMailTable } from '../src/db/schema.ts';
 import { selectMails } from '../src/mail/select-mails.ts';
-import { crmId, providerReference, setUpProvider, startStack, type TestStack } from './stack.ts';
+import {
+  crmId,
+  providerReference,
+  setUpProvider,
+  startNotification,
+  type NotificationUnderTest,
+} from './notification-under-test.ts';
 
 const [busy, quiet] = ['busy', 'quiet'];
-let stack: TestStack;
+let stack: NotificationUnderTest;
 
 beforeAll(async () => {
-  stack = await startStack({ timings: { firstRetryMs: 50, pollMs: 50 } });
+  stack = await startNotification({ timings: { firstRetryMs: 50, pollMs: 50 } });
   for (const id of [busy, quiet]) await setUpProvider(stack, id);
 }, 180_000);
 afterEach(() => {

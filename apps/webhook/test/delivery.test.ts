@@ -6,15 +6,15 @@ import type { ServerResponse } from 'node:http';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answerWith, type EndpointServer, type ReceivedCall, startEndpoint } from './endpoint-server.ts';
-import { createCrm, startStack, type TestCrm, type TestStack } from './stack.ts';
+import { createCrm, startWebhook, type TestCrm, type WebhookUnderTest } from './webhook-under-test.ts';
 
-let stack: TestStack;
+let stack: WebhookUnderTest;
 let crm: TestCrm;
 let endpoint: EndpointServer;
 let used: AsyncDisposableStack;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startWebhook();
 }, 60_000);
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, '../../..');
  * The code that raises errors: without the tables themselves, and without the routes' lists of documented error codes.
  */
 function refusingCode(): string {
-  const files = globSync(['apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).filter(
+  const files = globSync(['apps/*/src/*/*.sql', 'apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => !/^libs\/(?:errors|contracts)\/|\.test\.ts$|^apps\/gateway\/src\/(?:routes\/|schemas\.ts)/.test(file),
   );
   expect(files.length).toBeGreaterThan(100);
@@ -25,6 +25,18 @@ function refusingCode(): string {
 it('every code in the tables is used', () => {
   const text = refusingCode();
   expect(Object.keys(errorCodes).filter((code) => !text.includes(`'${code}'`))).toEqual([]);
+});
+
+it('every code that SQL functions answer with is in a table', () => {
+  const files = globSync('apps/*/src/*/*.sql', { cwd: root });
+  const codes = files.flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .matchAll(/error_answer\('([^']*)'/g)
+      .map(([, code]) => code!)
+      .toArray(),
+  );
+  expect(codes.length).toBeGreaterThan(10);
+  expect(codes.filter((code) => !(code in errorCodes))).toEqual([]);
 });
 
 it('no code is in more than one table', () => {

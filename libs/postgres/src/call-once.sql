@@ -1,8 +1,8 @@
--- Calls another function once per `Idempotency-Key` of a CRM, in one round trip. The key is written in the same transaction if something was created. It is
+-- Calls another function once per `Idempotency-Key` of a CRM, in one round trip. The key is written in the same transaction if the function has done its work. It is
 -- locked until the end of the transaction; waiting for the lock would delay the calls that share it.
 --
--- Request: crmId, name and request (of the function, which answers with an outcome, and if that is created with an id, unless its request contains that),
---   keyHash and fingerprint in hex, lifetime (of a key, such as 72 hours).
+-- Request: crmId, name and request (of the function, which answers with the id of the resource and with created if it has done its work), keyHash and fingerprint
+--   in hex, lifetime (of a key, such as 72 hours).
 -- Answer: key, which is new, used, reused (with different content) or in_flight; for new also answer, that of the function; for used also resourceIds and created.
 CREATE OR REPLACE FUNCTION call_once(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,9 +22,9 @@ BEGIN
   END IF;
 
   EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
-  IF answer ->> 'outcome' = 'created' THEN
+  IF answer ->> 'id' IS NOT NULL THEN
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
-    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[(answer ->> 'id')::uuid], (answer ->> 'created')::boolean)
     ON CONFLICT (crm_id, key_hash) DO UPDATE
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;

@@ -1,8 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { currentContext, type Idempotency } from '@scheduling/runtime';
-import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely';
+import { type QueryExecutorProvider, sql, type Transaction } from 'kysely';
 import { createHash } from 'node:crypto';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { callFunction } from './call-function.ts';
 import type { Database } from './database.ts';
 import type { FunctionCall } from './function-caller.ts';
@@ -39,79 +38,42 @@ export function transactOnce<Schema extends IdempotencySchema, Result>(
   return database.transaction((tx) => doOnce(tx, crmId, repeatable));
 }
 
-/**
- * Like {@link transactOnce}, for work whose writes are one statement: without a key it runs outside a transaction.
- * Notifies the commit listeners.
- */
-export async function runOnce<Schema extends IdempotencySchema, Result>(
-  database: Database<Schema>,
-  crmId: string,
-  repeatable: RepeatableWork<Kysely<Schema>, Result>,
-): Promise<Result> {
-  if (currentContext()?.idempotency !== undefined) return transactOnce(database, crmId, repeatable);
-  const result = await repeatable.work(database.kysely);
-  if (repeatable.keep(result) !== undefined) database.committed();
-  return result;
-}
-
-/** The work of a request that begins with the call of one function, and how to repeat its response. */
-export interface RepeatableCall<Schema, Answer extends { outcome: string }, Result> extends Pick<
-  RepeatableWork<Kysely<Schema>, Result>,
-  'keep' | 'replay'
-> {
-  /**
-   * Answers with the outcome `created` if it did everything, `exists` if more has to be read or written, or another one
-   * if it did nothing.
-   */
-  call: FunctionCall;
-  /** The result, given the function's answer. */
-  work: (db: Kysely<Schema>, answer: Answer) => Promise<Result>;
+/** What a function answers that is called once. */
+export interface CallAnswer {
+  /** Of the resource, if the function has done its work; without it, it has done nothing. */
+  id?: string | undefined;
+  /** Whether the resource is new. */
+  created?: boolean | undefined;
 }
 
 /**
- * Like {@link transactOnce}, for work that is usually the call of one function. It is one round trip, with a key or
- * without, and can share its transaction with other calls. Notifies the commit listeners.
+ * Like {@link transactOnce}, for work that is the call of one function. It is one round trip, with a key or without, and
+ * can share its transaction with other calls. Notifies the commit listeners.
+ *
+ * @param replay the same answer, with the current state of the resource; rejects if it no longer exists
  */
-export async function callOnce<Schema extends IdempotencySchema, Answer extends { outcome: string }, Result>(
-  database: Database<Schema>,
-  crmId: string,
-  repeatable: RepeatableCall<Schema, Answer, Result>,
-): Promise<Result> {
-  const { call, work, keep, replay } = repeatable;
+export async function callOnce<Answer extends CallAnswer>(
+  database: { kysely: QueryExecutorProvider; committed(): void },
+  call: FunctionCall,
+  replay: (kept: { id: string; created: boolean }) => Promise<Answer>,
+): Promise<Answer> {
   const idempotency = currentContext()?.idempotency;
-  const workIn = async (db: Kysely<Schema>): Promise<Result> => work(db, await callFunction<Answer>(db, call));
-  if (idempotency === undefined) return runOnce(database, crmId, { work: workIn, keep, replay });
+  if (idempotency === undefined) return committed(database, await callFunction<Answer>(database.kysely, call));
   const known = await callFunction<KeyAnswer<Answer>>(database.kysely, withKey(call, idempotency));
   switch (known.key) {
     case 'in_flight':
     case 'reused':
       throw new DomainError(`idempotency_key.${known.key}`);
     case 'used':
-      return repeat(idempotency, replay(database.kysely, known));
-    case 'new': {
-      // What follows belongs in one transaction with the key.
-      if (known.answer.outcome === 'exists')
-        return limitOf(database, crmId)(() => transactOnce(database, crmId, { work: workIn, keep, replay }));
-      const result = await work(database.kysely, known.answer);
-      if (keep(result) !== undefined) database.committed();
-      return result;
-    }
+      return repeat(idempotency, replay({ id: known.resourceIds[0]!, created: known.created }));
+    case 'new':
+      return committed(database, known.answer);
   }
 }
 
-/**
- * How many calls of one CRM continue in a transaction at the same time: more of them may be in progress than there are
- * connections, which are for all.
- */
-const maxContinued = 2;
-const continuing = new WeakMap<object, Map<string, LimitFunction>>();
-
-function limitOf(database: object, crmId: string): LimitFunction {
-  const limits = continuing.get(database) ?? new Map<string, LimitFunction>();
-  continuing.set(database, limits);
-  const limit = limits.get(crmId) ?? pLimit(maxContinued);
-  limits.set(crmId, limit);
-  return limit;
+function committed<Answer extends CallAnswer>(database: { committed(): void }, answer: Answer): Answer {
+  if (answer.id !== undefined) database.committed();
+  return answer;
 }
 
 /** See call-once.sql. */

@@ -13,7 +13,6 @@ import {
   idempotencyMigrations,
   type IdempotencySchema,
   migrateDatabase,
-  runOnce,
   startCleanUps,
   transactOnce,
 } from '../src/index.ts';
@@ -33,9 +32,9 @@ const things = {
           .raw(`
           CREATE FUNCTION create_thing(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
           BEGIN
-            IF request ->> 'outcome' IS NOT NULL THEN RETURN request; END IF;
+            IF request ? 'rejection' THEN RETURN jsonb_build_object('rejection', request -> 'rejection'); END IF;
             INSERT INTO thing VALUES ((request ->> 'id')::uuid);
-            RETURN jsonb_build_object('outcome', 'created', 'transaction', pg_current_xact_id()::text);
+            RETURN jsonb_build_object('id', request -> 'id', 'created', true, 'transaction', pg_current_xact_id()::text);
           END $$`)
           .execute(db);
       },
@@ -77,14 +76,11 @@ const countThings = async () => (await database.kysely.selectFrom('thing').selec
 const keys = () => database.kysely.selectFrom('idempotencyKey').selectAll().orderBy('createdAt').execute();
 
 describe('work with a key', () => {
-  it.each([
-    { name: 'in a transaction', make: () => transactOnce(database, 'crm', newThing()) },
-    { name: 'of one statement', make: () => runOnce(database, 'crm', newThing()) },
-  ])('$name is done once, and its response is repeated', async ({ make }) => {
+  it('is done once, and its response is repeated', async () => {
     const before = await countThings();
     const key = randomUUID();
-    const id = await withKey(key, make);
-    expect(await withKey(key, make)).toBe(id);
+    const id = await withKey(key, () => makeThing());
+    expect(await withKey(key, () => makeThing())).toBe(id);
     expect(await countThings()).toBe(before + 1);
   });
 
@@ -148,23 +144,19 @@ describe('work with a key', () => {
 
 describe('the call of a function', () => {
   interface Answer {
-    outcome: string;
-    transaction: string;
+    id?: string;
+    created?: boolean;
+    /** Of what it created just now. */
+    transaction?: string;
+    /** It did nothing. */
+    rejection?: string;
   }
 
-  /** `outcome`: what the function answers without doing anything. */
-  const create = (id: string, outcome?: string, db = database) =>
-    callOnce(db, 'crm', {
-      call: { name: 'create_thing', request: { crmId: 'crm', id, outcome } as { crmId: string }, locks: id },
-      work: async (tx: Kysely<Schema>, answer: Answer) => {
-        if (answer.outcome === 'refused') throw new DomainError('staff.owner');
-        if (answer.outcome === 'exists') await tx.insertInto('thing').values({ id }).execute();
-        return { id, isInTransaction: tx.isTransaction, ...answer };
-      },
-      keep: (result) => ({ resourceIds: [result.id], created: result.outcome === 'created' }),
-      replay: (_db, { resourceIds, created }) =>
-        Promise.resolve({ id: resourceIds[0]!, outcome: `${created}`, isInTransaction: false, transaction: '' }),
-    });
+  const create = (id: string, rejection?: string, db = database) => {
+    const request = { crmId: 'crm', id, rejection };
+    const replay = (kept: { id: string; created: boolean }) => Promise.resolve<Answer>(kept);
+    return callOnce<Answer>(db, { name: 'create_thing', request, locks: id }, replay);
+  };
 
   it('shares its transaction with others, with keys as without', async () => {
     const before = await keys();
@@ -173,7 +165,7 @@ describe('the call of a function', () => {
     );
     expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
     expect(await keys()).toHaveLength(before.length + 10);
-    expect((await create(randomUUID())).outcome).toBe('created');
+    expect((await create(randomUUID())).transaction).toBeDefined();
     expect(await keys()).toHaveLength(before.length + 10);
   });
 
@@ -184,9 +176,9 @@ describe('the call of a function', () => {
       [key, key, randomUUID()].map((each) => withKey(each, () => create(randomUUID()))),
     );
     expect(same!.id).toBe(one!.id);
-    expect([one!.outcome, same!.outcome].toSorted()).toEqual(['created', 'true']);
-    expect(other!.outcome).toBe('created');
-    expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id: one!.id, outcome: 'true' });
+    expect([one!.transaction, same!.transaction].filter(Boolean)).toHaveLength(1);
+    expect(other!.transaction).toBeDefined();
+    expect(await withKey(key, () => create(randomUUID()))).toEqual({ id: one!.id, created: true });
     await expect(withKey(key, () => create(randomUUID()), 'other')).rejects.toMatchObject({
       code: 'idempotency_key.reused',
     });
@@ -212,39 +204,6 @@ describe('the call of a function', () => {
     expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id });
   });
 
-  it('continues in one transaction with the key if what it would create exists', async () => {
-    const [key, id] = [randomUUID(), randomUUID()];
-    expect(await withKey(key, () => create(id, 'exists'))).toMatchObject({ id, isInTransaction: true });
-    expect(await withKey(key, () => create(randomUUID()))).toMatchObject({ id, outcome: 'false' });
-  });
-
-  it('leaves connections to others while many calls of a CRM continue in transactions', async () => {
-    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let inProgress = 0;
-    const continued = (id: string) =>
-      callOnce(database, 'crm', {
-        call: {
-          name: 'create_thing',
-          request: { crmId: 'crm', id, outcome: 'exists' } as { crmId: string },
-          locks: id,
-        },
-        work: async () => {
-          inProgress += 1;
-          if (inProgress === 2) begun.resolve();
-          await ended.promise;
-          return id;
-        },
-        keep: () => ({ resourceIds: [id], created: false }),
-        replay: (_db, { resourceIds }) => Promise.resolve(resourceIds[0]!),
-      });
-    const calls = Array.from({ length: 20 }, () => withKey(randomUUID(), () => continued(randomUUID())));
-    await begun.promise;
-    expect((await create(randomUUID())).outcome).toBe('created');
-    expect(inProgress).toBe(2);
-    ended.resolve();
-    expect(await Promise.all(calls)).toHaveLength(20);
-  });
-
   it('leaves no key if it did nothing, and notifies of its commit only if it did', async () => {
     await using counted = createDatabase<Schema>({
       url: database.pool.options.connectionString!,
@@ -255,17 +214,15 @@ describe('the call of a function', () => {
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const key = randomUUID();
-    await expect(withKey(key, () => create(randomUUID(), 'refused', counted))).rejects.toMatchObject({
-      code: 'staff.owner',
-    });
+    expect(await withKey(key, () => create(randomUUID(), 'full', counted))).toEqual({ rejection: 'full' });
     expect(commits).toBe(0);
-    expect(await withKey(key, () => create(randomUUID(), undefined, counted))).toMatchObject({ outcome: 'created' });
+    expect(await withKey(key, () => create(randomUUID(), undefined, counted))).toMatchObject({ created: true });
     expect(commits).toBe(1);
   });
 });
 
 describe('work without a key', () => {
-  it('stores no key, notifies of its commit, and opens a transaction only if necessary', async () => {
+  it('stores no key, and notifies of its commit', async () => {
     await using counted = createDatabase<Schema>({
       url: database.pool.options.connectionString!,
       applicationName: 'counted',
@@ -275,19 +232,8 @@ describe('work without a key', () => {
     let commits = 0;
     counted.onCommit(() => (commits += 1));
     const before = await keys();
-    const seen: boolean[] = [];
-    const work = {
-      work: async (db: Kysely<Schema>) => {
-        seen.push(db.isTransaction);
-        await sql`SELECT 1`.execute(db);
-      },
-      keep: () => ({ resourceIds: [], created: true }),
-      replay: () => Promise.reject(new Error('nothing to replay')),
-    };
-    await runOnce(counted, 'crm', work);
-    await transactOnce(counted, 'crm', work);
-    expect(seen).toEqual([false, true]);
-    expect(commits).toBe(2);
+    await transactOnce(counted, 'crm', newThing());
+    expect(commits).toBe(1);
     expect(await keys()).toEqual(before);
   });
 });

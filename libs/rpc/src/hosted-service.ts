@@ -31,15 +31,13 @@ export interface HostedService {
    * them may be in progress.
    */
   light?: readonly string[];
-  /** The same, except for calls with an idempotency key, which need a transaction of their own. */
-  lightWithoutKey?: readonly string[];
 }
 
 export function hostService<D extends Definition>(
   definition: D,
   callers: Callers<D>,
   handlers: Handlers<D>,
-  options: { light?: readonly (keyof D & string)[]; lightWithoutKey?: readonly (keyof D & string)[] } = {},
+  options: { light?: readonly (keyof D & string)[] } = {},
 ): HostedService {
   return { definition, callers, handlers, ...options };
 }

@@ -45,8 +45,8 @@ export interface IncomingCall {
 export interface ServedMethod {
   method: MethodDefinition;
   handler: HostedService['handlers'][string];
-  isLight: boolean;
-  isLightWithoutKey: boolean;
+  /** How much of a turn each call takes. */
+  weight: number;
   /** The names in the certificates of its callers. Undefined in plain text: then callers have no names. */
   callers: readonly string[] | undefined;
   measure: MeasureCall;
@@ -59,16 +59,16 @@ export function servedMethods(
   { isMutual }: { isMutual: boolean },
   options: ServingOptions,
 ): [string, ServedMethod][] {
-  const { definition, handlers, callers, light = [], lightWithoutKey = [] } = hosted;
+  const { definition, handlers, callers, light = [] } = hosted;
   const measure = measureServedCalls(options.metrics);
   return Object.entries(definition).map(([name, method]) => {
-    const weight = { isLight: light.includes(name), isLightWithoutKey: lightWithoutKey.includes(name) };
+    const weight = light.includes(name) ? lightWeight : callWeight;
     return [
       name,
       {
         method,
         handler: handlers[name]!,
-        ...weight,
+        weight,
         callers: isMutual ? (callers[name] ?? []) : undefined,
         measure,
         options,
@@ -86,14 +86,10 @@ export interface CallResponse {
 /** The response of a unary method, or the status with which it fails. Never rejects. */
 export function answerCall(served: ServedMethod, call: IncomingCall): Promise<CallResponse | StatusObject> {
   return serve(served, call, async () => {
-    using _turn = await takeTurn(served.options.turns, call, { weight: weightOf(served, call), signal: call.signal });
+    using _turn = await takeTurn(served.options.turns, call, { weight: served.weight, signal: call.signal });
     const response = await served.handler(call.request as never, call.signal);
     return { response, isReplay: currentContext()?.idempotency?.isReplayed === true };
   });
-}
-
-function weightOf({ isLight, isLightWithoutKey }: ServedMethod, { header }: IncomingCall): number {
-  return isLight || (isLightWithoutKey && header(idempotencyHeader) === undefined) ? lightWeight : callWeight;
 }
 
 /** Runs the work of a call within its caller's request context and trace. Resolves with the status if it fails. */

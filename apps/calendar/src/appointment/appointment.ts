@@ -1,16 +1,7 @@
-import { type Kysely, type Selectable, sql } from 'kysely';
-import { archivedUntil } from '../db/clock.ts';
-import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts';
-import type { DescribedAppointment } from '../described-appointment.ts';
-import { listParticipationsOfAppointments, type ParticipationRecord } from '../participation/participation.ts';
-
-export type AppointmentRow = Omit<Selectable<AppointmentTable>, 'eventCount'> & { archived: boolean };
-
-/** An appointment as callers see it. */
-export interface AppointmentRecord<Row extends DescribedAppointment = AppointmentRow> {
-  row: Row;
-  participations: ParticipationRecord[];
-}
+import { readFunction } from '@scheduling/postgres';
+import type { QueryExecutorProvider } from 'kysely';
+import type { Location } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
 
 /** What requests for single appointments and for series have in common. */
 export interface AppointmentDetails {
@@ -23,25 +14,6 @@ export interface AppointmentDetails {
   notes?: string | undefined;
   address?: Location | undefined;
   price?: { value: number; currency: string } | undefined;
-}
-
-/** All columns of appointments of a CRM, and whether they are archived by now. */
-export function selectAppointments(db: Kysely<CalendarSchema>, crmId: string, archiveAfterDays: number) {
-  return db
-    .selectFrom('appointment')
-    .selectAll('appointment')
-    .select(sql<boolean>`appointment.ends_at <= ${archivedUntil(crmId, archiveAfterDays)}`.as('archived'))
-    .where('crmId', '=', crmId);
-}
-
-export async function withParticipations(
-  db: Kysely<CalendarSchema>,
-  rows: AppointmentRow[],
-): Promise<AppointmentRecord[]> {
-  if (rows.length === 0) return [];
-  const ids = rows.map((row) => row.id);
-  const participations = await listParticipationsOfAppointments(db, rows[0]!.crmId, ids);
-  return rows.map((row) => ({ row, participations: participations.get(row.id)! }));
 }
 
 /** The columns that {@link AppointmentDetails} fill. */
@@ -72,12 +44,17 @@ export function detailColumns(details: AppointmentDetails) {
   };
 }
 
-/** What reading the columns of a new appointment would return. */
-export function readBack<Columns extends ReturnType<typeof detailColumns>>(
-  columns: Columns,
-  { address }: AppointmentDetails,
-  archived: boolean,
-) {
-  const priceValue = columns.priceValue === null ? null : String(columns.priceValue);
-  return { ...columns, address: address ?? null, priceValue, state: 'ACTIVE' as const, archived };
+/**
+ * Appointments as objects of the REST interface (2.5), as JSON, in the order of the ids, without those that do not
+ * exist; see appointment-json.sql.
+ */
+export async function readAppointments(
+  { archiveAfterDays }: Pick<CalendarDependencies, 'archiveAfterDays'>,
+  db: QueryExecutorProvider,
+  crmId: string,
+  ids: string[],
+): Promise<string[]> {
+  const request = { crmId, ids, archiveAfterDays };
+  const rows = await readFunction<{ appointment: string }>(db, { name: 'read_appointments_by_id', request });
+  return rows.map(({ appointment }) => appointment);
 }

@@ -2,13 +2,12 @@ import { ParticipationState as ParticipationStateMessage } from '@scheduling/con
 import { AppointmentChange, ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { withRows } from '@scheduling/postgres';
 import { type Selectable, sql, type Transaction } from 'kysely';
-import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
+import type { AppointmentTable, CalendarSchema, ParticipationState } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { appendAppointmentChange, appendChanges, type MailEvents, newMailEvent } from '../events/append-events.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { isActive, participationStates, type ParticipationState } from '../participation/moves.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { readAppointments } from './appointment.ts';
 import { lockAppointment } from './lock-appointment.ts';
 
 export interface AppointmentCancellation {
@@ -21,12 +20,12 @@ export interface AppointmentCancellation {
 
 /**
  * Cancels an appointment with all its participations (interface 3.2); those that were RESERVED, REQUESTED or BOOKED get
- * a mail. Repeating it has no effect. Rejects with `appointment.not_found` or `provider.not_found`.
+ * a mail. Repeating it has no effect. Returns an object of the REST interface (2.5), as JSON. Rejects with `appointment.not_found` or `provider.not_found`.
  */
 export async function cancelAppointment(
   dependencies: CalendarDependencies,
   request: AppointmentCancellation,
-): Promise<AppointmentRecord> {
+): Promise<string> {
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
     const wanted = { crmId: request.crmId, providerId: provider.id, reference: request.appointmentReference };
@@ -34,11 +33,8 @@ export async function cancelAppointment(
     const appointment = await lockAppointment(tx, dependencies.bookings, wanted);
     if (appointment.state === 'ACTIVE')
       await cancelWithParticipations(tx, dependencies.bookings, appointment, request.message);
-    const rows = await selectAppointments(tx, request.crmId, dependencies.archiveAfterDays)
-      .where('id', '=', appointment.id)
-      .execute();
-    const [record] = await withParticipations(tx, rows);
-    return record!;
+    const [cancelled] = await readAppointments(dependencies, tx, request.crmId, [appointment.id]);
+    return cancelled!;
   });
 }
 
@@ -52,6 +48,7 @@ async function cancelWithParticipations(
 ): Promise<void> {
   const { crmId, id, providerId } = appointment;
   const cancelled = await cancelParticipations(tx, crmId, id);
+  const seats = cancelled.filter(({ tookSeat }) => tookSeat).length;
   await tx
     .updateTable('appointment')
     .set({ state: 'CANCELLED', taken: 0 })
@@ -59,7 +56,7 @@ async function cancelWithParticipations(
     .where('id', '=', id)
     .execute();
 
-  const told = cancelled.filter((participation) => isActive(participation.fromState));
+  const told = cancelled.filter(({ wasActive }) => wasActive);
   if (message !== undefined && told.length > 0) {
     const texts = told.map((participation) => ({
       crmId,
@@ -80,11 +77,11 @@ async function cancelWithParticipations(
     providerId,
     customerId: participation.customerId ?? undefined,
     exempt: participation.exempt,
-    mail: isActive(participation.fromState) ? participation : undefined,
+    mail: participation.wasActive ? participation : undefined,
   }));
   await appendChanges(tx, changes);
   await appendAppointmentChange(tx, AppointmentChange.CANCELLED, appointment);
-  for (const participation of cancelled) bookings.moved(tx, crmId, participation.fromState, 'CANCELED');
+  bookings.changed(tx, crmId, { entered: { CANCELED: cancelled.length }, seats: -seats });
 }
 
 interface CancelledParticipation extends MailEvents {
@@ -93,6 +90,8 @@ interface CancelledParticipation extends MailEvents {
   version: number;
   exempt: boolean;
   fromState: ParticipationState;
+  wasActive: boolean;
+  tookSeat: boolean;
 }
 
 async function cancelParticipations(
@@ -103,9 +102,10 @@ async function cancelParticipations(
   const { rows } = await sql<CancelledParticipation>`
     UPDATE participation
        SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
-           mail_event_id = CASE WHEN participation.state = ANY (${participationStates.filter(isActive)}) THEN ${newMailEvent} ELSE participation.mail_event_id END
+           mail_event_id = CASE WHEN is_active(participation.state) THEN ${newMailEvent} ELSE participation.mail_event_id END
      WHERE crm_id = ${crmId} AND appointment_id = ${appointmentId} AND state <> 'CANCELED'
-    RETURNING id, customer_id, new.version, exempt, old.state AS from_state, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(
+    RETURNING id, customer_id, new.version, exempt, old.state AS from_state,
+              is_active(old.state) AS was_active, takes_seat(old.state) AS took_seat, new.mail_event_id, new.invited, old.mail_event_id AS previous_mail_event_id`.execute(
     tx,
   );
   return rows;

@@ -1,54 +1,89 @@
--- Creates an appointment with its embedded participations in one round trip. The rules (which state takes a seat, how local times are read) belong to
--- the application and are passed in the request, so the provider's time zone must still be the one that the application has read.
+-- Creates an appointment with its embedded participations in one round trip (interface 4.2). How local times are read belongs to the application, so the provider's
+-- time zone must still be the one that the application has read.
 --
--- Request: crmId, providerId, providerVersion, the columns of the appointment in camelCase (address as text, contentDigest in hex), archiveAfterDays,
---   reservationSeconds, participations (id, reference, name, email, mobile, note, state; the last three columns may be missing), origin (of the
---   events; see append-events.sql).
--- Answer: outcome, which is created, exists or provider_changed; for created also id, archived and reservedUntil, the end of reservations.
--- If one of the participations exists, participation_reference_key is violated.
+-- Request: crmId, providerId, providerVersion, the columns of the appointment in camelCase (address as text, contentDigest in hex), archiveAfterDays, participations
+--   (id, reference, name, email, mobile, note, state; mobile and note may be missing), origin (see append-events.sql).
+-- Answer: see answers.sql, with the id and the text of the appointment (appointment-json.sql). For a reference that exists with the same content, it is that one, as it
+--   is now. If another transaction concurrently takes the reference of a participation, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_appointment(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now(the_crm);
-  held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  origin jsonb := request -> 'origin';
-  place appointment%ROWTYPE;
-  embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
-  silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
+  the_reference text := request ->> 'reference';
+  the_digest bytea := decode(request ->> 'contentDigest', 'hex');
+  embedded jsonb := request -> 'participations';
+  embedded_count integer := jsonb_array_length(embedded);
+  seats bigint := 0;
+  rejection jsonb;
+  made appointment%ROWTYPE;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  IF embedded_count > 0 THEN
+    rejection := reference_rejection(the_crm, embedded);
+    IF rejection IS NOT NULL AND NOT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND reference = the_reference) THEN RETURN rejection; END IF;
+    seats := (SELECT count(*) FROM jsonb_array_elements(embedded) AS each WHERE takes_seat(each ->> 'state'));
+  END IF;
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
     starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
   VALUES (
-    the_crm, the_provider, request ->> 'reference', request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
+    the_crm, the_provider, the_reference, request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-    (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
-    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'), 1 + embedded_count)
+    (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, seats,
+    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count)
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
-  RETURNING * INTO place;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
-  PERFORM append_appointment_changed(place, 'CREATED', origin);
-
-  IF embedded_count > 0 THEN
-    -- In the order of the references, so that two requests with the same ones cannot deadlock.
-    WITH made AS (
-      INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-      SELECT the_crm, id, place.id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
-        FROM jsonb_to_recordset(request -> 'participations')
-          AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
-       ORDER BY reference COLLATE "C"
-      RETURNING participation
-    )
-    INSERT INTO outbox (subject, data, request_id, traceparent)
-    SELECT silently, participation_changed_data(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer),
-        origin ->> 'request_id', origin ->> 'traceparent'
-      FROM made;
+  RETURNING * INTO made;
+  IF NOT FOUND THEN
+    SELECT * INTO made FROM appointment WHERE crm_id = the_crm AND reference = the_reference;
+    IF NOT FOUND THEN RETURN retry_answer('stale'); END IF;
+    IF made.provider_id <> the_provider OR made.content_digest <> the_digest THEN RETURN error_answer('appointment.reference_taken'); END IF;
+    RETURN appointment_answer(made, request) || '{"created": false}';
   END IF;
-  RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
-    'archived', place.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24));
+  PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
+  IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
+  RETURN appointment_answer(made, request) || jsonb_build_object(
+    'created', true, 'seats', seats,
+    'entered', (SELECT jsonb_object_agg(state, number) FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY 1) AS counted));
+END
+$$;
+
+-- All of these are called by create_appointment only.
+
+-- Why participations cannot get their references, as an answer; null if they can.
+CREATE OR REPLACE FUNCTION reference_rejection(the_crm text, embedded jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  all_expired boolean;
+BEGIN
+  SELECT bool_and(coalesce(reserved_until <= scheduling_now(the_crm), false)) INTO all_expired
+    FROM participation
+   WHERE crm_id = the_crm AND reference = ANY (ARRAY(SELECT each ->> 'reference' FROM jsonb_array_elements(embedded) AS each));
+  RETURN CASE all_expired WHEN true THEN retry_answer('reference') WHEN false THEN error_answer('participation.reference_taken') END;
+END
+$$;
+
+-- In the order of the references, so that two requests with the same ones cannot deadlock. They are never rejected for lack of capacity, and get no mail.
+CREATE OR REPLACE FUNCTION embed_participations(target appointment, embedded jsonb, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH made AS (
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
+    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id)
+      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text)
+     ORDER BY reference COLLATE "C"
+    RETURNING participation
+  )
+  INSERT INTO outbox (subject, data, request_id, traceparent)
+  SELECT participation_subject(false),
+      participation_changed_data(participation, target.provider_id, 'CREATED', NULL, origin, NULL, 1 + row_number() OVER ()::integer),
+      origin ->> 'request_id', origin ->> 'traceparent'
+    FROM made;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION appointment_answer(made appointment, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN jsonb_build_object(
+    'id', made.id,
+    'appointment', (SELECT content FROM appointment_json(made, scheduling_now(made.crm_id), (request ->> 'archiveAfterDays')::integer)));
 END
 $$;

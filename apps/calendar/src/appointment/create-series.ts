@@ -1,23 +1,12 @@
 import { collectFieldErrors, DomainError } from '@scheduling/errors';
 import { transactOnce, withRows } from '@scheduling/postgres';
-import type { Transaction } from 'kysely';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime, parseTimeOfDay, toDate, toInstant } from '../date-time.ts';
-import { archivedUntil } from '../db/clock.ts';
-import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import type { DescribedAppointment } from '../described-appointment.ts';
 import { appendCreations, countOfCreation } from '../events/append-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import {
-  type AppointmentDetails,
-  type AppointmentRecord,
-  detailColumns,
-  readBack,
-  selectAppointments,
-  withParticipations,
-} from './appointment.ts';
+import { type AppointmentDetails, detailColumns, readAppointments } from './appointment.ts';
 import { daysOf, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
 
 export interface NewSeries extends AppointmentDetails {
@@ -37,8 +26,8 @@ export interface NewSeries extends AppointmentDetails {
 
 export interface CreatedSeries {
   seriesId: string;
-  /** By start. */
-  appointments: AppointmentRecord<DescribedAppointment>[];
+  /** By start; objects of the REST interface (2.5), as JSON. */
+  appointments: string[];
 }
 
 export const maxAppointments = 1_000;
@@ -53,44 +42,33 @@ const maxDays = 8_000;
  * `appointment.invalid`, `series.too_long`, `series.empty` or `provider.not_found`.
  */
 export async function createSeries(dependencies: CalendarDependencies, request: NewSeries): Promise<CreatedSeries> {
-  const { database, archiveAfterDays } = dependencies;
+  const { crmId } = request;
   const provider = await requireProvider(dependencies, request);
   const slots = takeSlots(readPlan(request, provider.timeZone));
   const seriesId = randomUUIDv7();
   const rows = toRows(request, provider.id, seriesId, slots);
-  return transactOnce(database, request.crmId, {
+  return transactOnce(dependencies.database, crmId, {
     work: async (tx): Promise<CreatedSeries> => {
       await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
       await appendCreations(tx, rows);
-      const archivedTime = await readArchivedTime(tx, provider.crmId, archiveAfterDays);
-      return {
-        seriesId,
-        appointments: rows.map((row) => ({
-          row: readBack(row, request, row.endsAt <= archivedTime),
-          participations: [],
-        })),
-      };
+      const ids = rows.map(({ id }) => id);
+      return { seriesId, appointments: await readAppointments(dependencies, tx, crmId, ids) };
     },
     keep: () => ({ resourceIds: [seriesId], created: true }),
     replay: async (tx, { resourceIds }) => {
-      const left = await selectAppointments(tx, provider.crmId, archiveAfterDays)
+      const left = await tx
+        .selectFrom('appointment')
+        .select('id')
+        .where('crmId', '=', crmId)
         .where('providerId', '=', provider.id)
         .where('seriesId', '=', resourceIds[0]!)
         .orderBy('startsAt')
         .execute();
       if (left.length === 0) throw new DomainError('series.not_found');
-      return { seriesId: resourceIds[0]!, appointments: await withParticipations(tx, left) };
+      const ids = left.map(({ id }) => id);
+      return { seriesId: resourceIds[0]!, appointments: await readAppointments(dependencies, tx, crmId, ids) };
     },
   });
-}
-
-async function readArchivedTime(
-  tx: Transaction<CalendarSchema>,
-  crmId: string,
-  archiveAfterDays: number,
-): Promise<Date> {
-  const { time } = await tx.selectNoFrom(archivedUntil(crmId, archiveAfterDays).as('time')).executeTakeFirstOrThrow();
-  return time;
 }
 
 function readPlan(request: NewSeries, timeZone: string): SeriesPlan {

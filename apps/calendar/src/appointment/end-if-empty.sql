@@ -1,28 +1,28 @@
 -- An appointment that was made by a booking ends with its last participant: it is cancelled, or removed if it never had anybody but reservations that
--- expired. Its place is free again.
+-- expired. Its slot is free again.
 --
 -- Called by the other functions only, with the appointment locked and its expired reservations removed.
 CREATE OR REPLACE FUNCTION end_if_empty(the_crm text, the_appointment uuid, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
 BEGIN
-  SELECT * INTO place FROM appointment
+  SELECT * INTO target FROM appointment
    WHERE crm_id = the_crm AND id = the_appointment AND state = 'ACTIVE' AND when_empty IS NOT NULL AND taken = 0;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND state IN ('RESERVED', 'REQUESTED', 'BOOKED');
+  PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND is_active(state);
   IF FOUND THEN RETURN; END IF;
 
-  IF place.when_empty = 'REMOVED' THEN
+  IF target.when_empty = 'REMOVED' THEN
     DELETE FROM appointment
      WHERE crm_id = the_crm AND id = the_appointment
        AND NOT EXISTS (SELECT FROM participation WHERE participation.crm_id = the_crm AND appointment_id = the_appointment);
     IF FOUND THEN
-      PERFORM append_appointment_changed(place, 'DELETED', origin);
+      PERFORM append_appointment_changed(target, 'DELETED', origin);
       RETURN;
     END IF;
   END IF;
   UPDATE appointment SET state = 'CANCELLED', event_count = event_count + 1 WHERE crm_id = the_crm AND id = the_appointment;
-  PERFORM append_appointment_changed(place, 'CANCELLED', origin);
+  PERFORM append_appointment_changed(target, 'CANCELLED', origin);
 END
 $$;
 

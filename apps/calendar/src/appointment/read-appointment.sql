@@ -8,11 +8,10 @@ DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
 BEGIN
   RETURN QUERY
   SELECT (
-      SELECT content FROM appointment AS wanted, appointment_json(wanted, present, archived_until)
+      SELECT content FROM appointment AS wanted, appointment_json(wanted, present, (request ->> 'archiveAfterDays')::integer)
        WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference'
          AND (wanted.when_empty IS NULL OR NOT (SELECT ended FROM ended(wanted, present))))
     FROM provider

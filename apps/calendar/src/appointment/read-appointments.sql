@@ -16,7 +16,7 @@ DECLARE
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  archive_after_days integer := request ->> 'archiveAfterDays';
   appointment_ids uuid[];
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
@@ -37,13 +37,13 @@ BEGIN
     INTO appointment_ids
     USING the_crm, the_provider,
       coalesce((request ->> 'to')::timestamptz, 'infinity'),
-      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
+      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until(present, archive_after_days) END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
       request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present;
 
   RETURN QUERY
-  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
+  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archive_after_days)) END
     FROM (
       SELECT counted.id, number, number = 1 OR number <= max_size AND sum(participations) OVER (ORDER BY number) <= max_participations AS fits
         FROM (

@@ -9,7 +9,7 @@ import type { AppointmentTable, CalendarSchema, Location } from '../db/schema.ts
 import type { CalendarDependencies } from '../dependencies.ts';
 import { appendAppointmentChange, appendChanges, newMailEvent } from '../events/append-events.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { type AppointmentRecord, selectAppointments, withParticipations } from './appointment.ts';
+import { readAppointments } from './appointment.ts';
 import type { AppointmentKey } from './get-appointment.ts';
 import { lockAppointment } from './lock-appointment.ts';
 
@@ -33,13 +33,13 @@ type Row = Selectable<AppointmentTable>;
 /**
  * Changes the fields that are given (interface 4.2). Like the creation of an appointment it is never rejected for what
  * else takes place at that time, and nobody loses a seat. If what participants see of it changes, those who are BOOKED
- * or REQUESTED get a mail. Rejects with `appointment.invalid`, `appointment.not_found`, `appointment.cancelled` or
+ * or REQUESTED get a mail. Returns an object of the REST interface (2.5), as JSON. Rejects with `appointment.invalid`, `appointment.not_found`, `appointment.cancelled` or
  * `provider.not_found`.
  */
 export async function updateAppointment(
   dependencies: CalendarDependencies,
   request: AppointmentUpdate,
-): Promise<AppointmentRecord> {
+): Promise<string> {
   const { crmId } = request;
   const provider = await requireProvider(dependencies, request);
   return dependencies.database.transaction(async (tx) => {
@@ -61,10 +61,8 @@ export async function updateAppointment(
       .executeTakeFirstOrThrow();
     if (!isDeepStrictEqual(changed, present)) await recordUpdate(tx, present);
     if (!isDeepStrictEqual(shownOf(changed), shownOf(present))) await tellParticipants(tx, present, request.sendMails);
-    const rows = await selectAppointments(tx, crmId, dependencies.archiveAfterDays)
-      .where('id', '=', present.id)
-      .execute();
-    return (await withParticipations(tx, rows))[0]!;
+    const [updated] = await readAppointments(dependencies, tx, crmId, [present.id]);
+    return updated!;
   });
 }
 

@@ -36,7 +36,7 @@ export async function findCustomerId(
  * Fetches a customer that calendar does not know by this reference and stores a copy. Returns the id. Rejects with
  * `customer.not_found`.
  */
-export async function fetchCustomer(
+async function fetchCustomer(
   dependencies: CalendarDependencies,
   { crmId, providerReference, customerReference }: CustomerReference,
 ): Promise<string> {

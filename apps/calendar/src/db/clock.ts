@@ -7,11 +7,3 @@ import { type RawBuilder, sql } from 'kysely';
 export function timeOf(crmId: string): RawBuilder<Date> {
   return sql<Date>`(SELECT scheduling_now(${crmId}))`;
 }
-
-/**
- * Appointments that ended at this time or earlier are archived. Hours, because the length of a day depends on the
- * session's time zone.
- */
-export function archivedUntil(crmId: string, archiveAfterDays: number): RawBuilder<Date> {
-  return sql<Date>`(${timeOf(crmId)} - make_interval(hours => ${archiveAfterDays * 24}))`;
-}

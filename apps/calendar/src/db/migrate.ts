@@ -24,6 +24,7 @@ import * as oneName from './migrations/2026-12-08-2-one-name.ts';
 import * as oneNameEverywhere from './migrations/2026-12-08-3-one-name-everywhere.ts';
 import * as mailEvents from './migrations/2026-12-30-mail-events.ts';
 import * as eventCounts from './migrations/2027-01-01-event-counts.ts';
+import * as oneShape from './migrations/0002-one-shape.ts';
 import * as noEncoding from './migrations/0001-no-encoding.ts';
 
 const migrations = {
@@ -49,31 +50,42 @@ const migrations = {
   '2027-01-01-event-counts': eventCounts,
   // participation_by_address has replaced it.
   '0001-participations-by-email': dropIndex('participation_by_email'),
+  '0002-one-shape': oneShape,
 };
 
 const functions = sqlFiles(import.meta.url, [
+  'json.sql',
+  '../provider/is-present-provider.sql',
   '../events/append-events.sql',
   '../customer/add-prepared-customer.sql',
-  '../appointment/end-if-empty.sql',
+  '../customer/customer-to-book-for.sql',
+  '../participation/answers.sql',
+  '../participation/states.sql',
+  '../participation/participation-json.sql',
   '../appointment/appointment-json.sql',
+  '../appointment/end-if-empty.sql',
   '../appointment/create-appointment.sql',
   '../appointment/read-appointment.sql',
   '../appointment/read-appointments.sql',
-  '../participation/participation-record.sql',
   '../participation/reclaim-reservations.sql',
+  '../participation/insert-participation.sql',
+  '../participation/change-state.sql',
   '../participation/create-participation.sql',
-  '../participation/move-participation.sql',
-  '../participation/find-participation.sql',
+  '../participation/update-participation.sql',
+  '../participation/read-participation.sql',
   '../participation/read-participations.sql',
-  '../participation/read-participation-notice.sql',
+  '../participation/read-participation-mail-data.sql',
   '../slot/overlaps.sql',
   '../slot/occupancy.sql',
   '../slot/slot-functions.sql',
+  '../slot/slot-details.sql',
   '../slot/claim-place.sql',
   '../slot/read-slots.sql',
   '../slot/read-booking.sql',
   '../slot/book-slot.sql',
+  '../slot/confirm-hold.sql',
   '../slot/move-booking.sql',
+  '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
 ]);
 

@@ -252,6 +252,17 @@ CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
+CREATE OR REPLACE FUNCTION public.add_message(participation participation, message text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF message IS NOT NULL THEN
+    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (participation.crm_id, participation.id, participation.version, message);
+  END IF;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.add_prepared_customer(the_crm text, the_provider uuid, the_reference text, prepared jsonb)
  RETURNS customer
  LANGUAGE plpgsql
@@ -365,7 +376,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.append_appointment_changed(place appointment, change text, origin jsonb)
+CREATE OR REPLACE FUNCTION public.append_appointment_changed(changed appointment, change text, origin jsonb)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -376,15 +387,15 @@ BEGIN
   VALUES (
     'scheduling.calendar.v1.appointment-changed',
     json_build_object(
-      'crmId', place.crm_id,
-      'appointmentId', place.id,
-      'providerId', place.provider_id,
+      'crmId', changed.crm_id,
+      'appointmentId', changed.id,
+      'providerId', changed.provider_id,
       'change', 'APPOINTMENT_CHANGE_' || change,
-      'fromState', CASE WHEN NOT is_new THEN 'APPOINTMENT_STATE_' || place.state END,
-      'version', place.revision + CASE WHEN is_new THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END,
+      'fromState', CASE WHEN NOT is_new THEN 'APPOINTMENT_STATE_' || changed.state END,
+      'version', changed.revision + CASE WHEN is_new THEN 0 WHEN changed.state = 'ACTIVE' THEN 1 ELSE 2 END,
       'actor', coalesce(origin ->> 'actor', 'service'),
-      'ordinal', CASE WHEN is_new THEN 1 ELSE place.event_count + 1 END,
-      'capacity', place.capacity::integer),
+      'ordinal', CASE WHEN is_new THEN 1 ELSE changed.event_count + 1 END,
+      'capacity', changed.capacity::integer),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -396,9 +407,9 @@ AS $function$
 BEGIN
   INSERT INTO outbox (id, subject, data, request_id, traceparent)
   VALUES (
-    CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
-    origin ->> 'subject',
-    participation_changed_data(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
+    CASE WHEN has_mail(origin) THEN change.mail_event_id ELSE uuidv7() END,
+    participation_subject(has_mail(origin)),
+    participation_changed_data(change, provider, cause, from_state, origin, previous_mail_event, ordinal, source, source_ordinal),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $function$;
@@ -413,11 +424,22 @@ BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL, ordinal);
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"hasMail": false}', NULL, ordinal);
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.appointment_json(appointment appointment, present timestamp with time zone, archived_until timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.appointment_answer(made appointment, request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN jsonb_build_object(
+    'id', made.id,
+    'appointment', (SELECT content FROM appointment_json(made, scheduling_now(made.crm_id), (request ->> 'archiveAfterDays')::integer)));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.appointment_json(appointment appointment, present timestamp with time zone, archive_after_days integer)
  RETURNS TABLE(content text)
  LANGUAGE sql
  STABLE
@@ -426,37 +448,46 @@ AS $function$
     SELECT
       appointment.reference,
       appointment.accept_bookings AS "acceptBookings",
-      CASE jsonb_typeof(appointment.address)
-        WHEN 'object' THEN (
-          SELECT row_to_json(fields) FROM jsonb_to_record(appointment.address) AS fields (city text, "countryCode" text, street text, number text, zip text))
-        ELSE appointment.address::json
-      END AS address,
-      appointment.ends_at <= archived_until AS archived,
+      (SELECT content FROM location_json(appointment.address)) AS address,
+      appointment.ends_at <= archived_until(present, archive_after_days) AS archived,
       appointment.capacity,
       appointment.contact_reference AS "contactReference",
       appointment.description,
-      to_char(appointment.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS start,
-      to_char(appointment.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
+      moment_json(appointment.starts_at) AS start,
+      moment_json(appointment.ends_at) AS "end",
       appointment.notes,
       array_to_json(ARRAY(
         SELECT participation_json.content
           FROM participation
           LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
-         CROSS JOIN participation_json(
-           participation.crm_id, participation.id, participation.reference, appointment.reference, customer.reference,
-           coalesce(customer.email, participation.email), coalesce(customer.mobile, participation.mobile),
-           coalesce(customer.user_name, participation.name, ''), participation.note, participation.state, participation.reserved_until)
+         CROSS JOIN participation_json(participation, appointment.reference, customer)
          WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
            AND (participation.reserved_until IS NULL OR participation.reserved_until > present)
          ORDER BY participation.id)) AS participations,
-      CASE WHEN appointment.price_value IS NOT NULL THEN (
-        SELECT row_to_json(fields) FROM (SELECT appointment.price_value AS value, appointment.price_currency AS currency) AS fields)
-      END AS price,
+      (SELECT content FROM price_json(appointment.price_value, appointment.price_currency)) AS price,
       appointment.product_reference AS "productReference",
       appointment.resource_reference AS "resourceReference",
       appointment.series_id AS "seriesId",
       appointment.state
   ) AS fields)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.appointment_slot_details(appointment appointment, taken bigint)
+ RETURNS TABLE(content json)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT content FROM slot_details(
+    appointment.resource_reference, appointment.reference, appointment.product_reference, appointment.description, appointment.capacity,
+    greatest(0, appointment.capacity - taken), appointment.address, appointment.price_value, appointment.price_currency)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.archived_until(present timestamp with time zone, archive_after_days integer)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT present - make_interval(hours => archive_after_days * 24)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.book_slot(request jsonb)
@@ -466,71 +497,49 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  origin jsonb := request -> 'origin';
   opening timeslot%ROWTYPE;
   known record;
   claim record;
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
   person customer%ROWTYPE;
-  made participation%ROWTYPE;
-  held_until timestamptz;
-  answer jsonb;
+  reclaimed jsonb;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
-
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
-    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
   END IF;
-  SELECT participation.id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place,
-      participation.customer_id
+  SELECT participation.id, participation.customer_id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place
     INTO known
     FROM participation
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
    WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'reference';
   IF FOUND THEN
-    SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
-     ORDER BY refreshed_at DESC LIMIT 1;
-    RETURN jsonb_build_object('participationId', known.id, 'outcome', CASE
-      WHEN known.is_over THEN 'reference_expired'
-      WHEN NOT known.same_place THEN 'reference_taken'
-      WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN 'customer_unknown'
-      WHEN known.customer_id IS NOT DISTINCT FROM person.id THEN 'exists'
-      ELSE 'reference_taken' END);
+    SELECT * INTO person FROM known_customer(the_crm, the_provider, request ->> 'customerReference');
+    RETURN CASE
+      WHEN known.is_over THEN retry_answer('reference')
+      WHEN NOT known.same_place THEN error_answer('participation.reference_taken')
+      -- A customer who does not exist yet is not the one of a participation that exists.
+      WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN retry_answer('customer') || error_answer('participation.reference_taken')
+      WHEN known.customer_id IS DISTINCT FROM person.id THEN error_answer('participation.reference_taken')
+      ELSE jsonb_build_object('id', known.id, 'created', false) || booking_content(the_crm, known.id, request ->> 'timeslotReference') END;
   END IF;
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);
-  answer := jsonb_build_object('reclaimed', claim.reclaimed);
+  reclaimed := jsonb_build_object('reclaimed', claim.reclaimed);
   -- The place may be that of this very booking, made by a request that was faster to lock it.
-  IF claim.outcome = 'unavailable' AND EXISTS (SELECT FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference') THEN
-    RETURN answer || jsonb_build_object('outcome', 'stale');
+  IF is_unavailable(claim.rejection) AND EXISTS (SELECT FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference') THEN
+    RETURN reclaimed || retry_answer('stale');
   END IF;
-  IF claim.outcome <> 'claimed' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
+  IF claim.rejection IS NOT NULL THEN RETURN reclaimed || claim.rejection; END IF;
   IF request ->> 'customerReference' IS NOT NULL THEN
-    SELECT * INTO person FROM customer
-     WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
-     ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-    IF NOT FOUND AND request ? 'prepared' THEN
-      person := add_prepared_customer(the_crm, the_provider, request ->> 'customerReference', request -> 'prepared');
-    END IF;
-    IF person.id IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+    person := customer_to_book_for(request, the_provider, request ->> 'customerReference');
+    IF person.id IS NULL THEN RETURN reclaimed || retry_answer('customer'); END IF;
   END IF;
 
-  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, (request ->> 'takesSeat')::boolean::integer);
-  IF request ->> 'state' = 'RESERVED' THEN held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer); END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
-  VALUES (the_crm, (request ->> 'id')::uuid, place.id, person.id, request ->> 'reference', request ->> 'state', false, held_until, new_mail_event(origin), invites(origin, request ->> 'state'))
-  RETURNING * INTO made;
-  IF request ->> 'message' IS NOT NULL THEN
-    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, (request ->> 'id')::uuid, 1, request ->> 'message');
-  END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
-
-  RETURN answer || jsonb_build_object(
-    'outcome', 'created', 'slot', (SELECT content FROM slot_record(place, place.taken)),
-    'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
+  target := take_place(request, claim.opening, claim.target, claim.slot_start, claim.slot_end, takes_seat(request ->> 'state')::integer);
+  RETURN reclaimed || insert_participation(request, target, person)
+    || jsonb_build_object('slot', slot_of(target, target.taken, request ->> 'timeslotReference'));
 END
 $function$;
 
@@ -542,6 +551,24 @@ AS $function$
   SELECT date_trunc('milliseconds', present + interval '999 microseconds') + make_interval(mins => CASE WHEN ignores_notice THEN 0 ELSE coalesce(minimum_notice, 0) END),
          coalesce(date_trunc('milliseconds', present) + make_interval(hours => horizon * 24), 'infinity')
     FROM (VALUES (1)) AS one LEFT JOIN booking_rules ON crm_id = the_crm AND provider_id = the_provider
+$function$;
+
+CREATE OR REPLACE FUNCTION public.booking_content(the_crm text, the_participation uuid, timeslot_reference text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  present timestamptz := scheduling_now(the_crm);
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object('participation', participation_text(the_crm, the_participation), 'slot', slot_of(appointment, seats.taken, timeslot_reference))
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+     CROSS JOIN occupancy(appointment, present) AS seats
+     WHERE participation.crm_id = the_crm AND participation.id = the_participation
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.call_once(request jsonb)
@@ -565,9 +592,9 @@ BEGIN
   END IF;
 
   EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
-  IF answer ->> 'outcome' = 'created' THEN
+  IF answer ->> 'id' IS NOT NULL THEN
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
-    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[(answer ->> 'id')::uuid], (answer ->> 'created')::boolean)
     ON CONFLICT (crm_id, key_hash) DO UPDATE
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;
@@ -575,8 +602,62 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.change_state(request jsonb, target appointment, present participation, owner_reference text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  new_state text := request ->> 'state';
+  seats integer := takes_seat(new_state)::integer - takes_seat(present.state)::integer;
+  becomes_exempt boolean := coalesce((request ->> 'ignoreCapacity')::boolean, false);
+  rejection jsonb;
+  owner customer%ROWTYPE;
+  origin jsonb;
+  event_number integer;
+  changed participation%ROWTYPE;
+BEGIN
+  IF new_state = present.state THEN
+    RETURN jsonb_build_object('id', present.id, 'created', false, 'participation', participation_text(the_crm, present.id));
+  END IF;
+  rejection := transition_error(present.state, new_state, target.state);
+  IF rejection IS NOT NULL THEN RETURN rejection; END IF;
+  -- Nobody knows yet for whom the seat is held.
+  IF new_state = 'BOOKED' AND present.state = 'RESERVED' AND present.customer_id IS NULL AND present.name IS NULL AND owner_reference IS NULL THEN
+    RETURN error_answer('booking.customer_missing');
+  END IF;
+  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND target.taken >= target.capacity THEN RETURN no_seat_answer(target); END IF;
+  IF owner_reference IS NOT NULL THEN
+    owner := customer_to_book_for(request, target.provider_id, owner_reference);
+    IF owner.id IS NULL THEN RETURN retry_answer('customer'); END IF;
+  END IF;
+
+  UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = the_crm AND id = target.id RETURNING event_count INTO event_number;
+  origin := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean
+    AND (SELECT has_mail FROM transitions() WHERE from_state = present.state AND to_state = new_state));
+  UPDATE participation
+     SET state = new_state, version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
+         mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
+         -- Whoever was embedded is the customer from now on, whose data the customer service has.
+         name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,
+         note = CASE WHEN owner.id IS NULL THEN note END
+   WHERE crm_id = the_crm AND id = present.id
+  RETURNING * INTO changed;
+  IF owner.id IS NOT NULL AND present.name IS NOT NULL THEN
+    -- They are digests of the embedded person, too.
+    UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = target.id;
+    DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[target.id];
+  END IF;
+  PERFORM add_message(changed, request ->> 'message');
+  PERFORM append_participation_changed(changed, target.provider_id, 'UPDATED', present.state, origin, present.mail_event_id, event_number);
+  IF NOT is_active(new_state) THEN PERFORM end_if_empty(the_crm, target.id, origin); END IF;
+  RETURN jsonb_build_object(
+    'id', present.id, 'created', false, 'participation', participation_text(the_crm, present.id), 'entered', jsonb_build_object(new_state, 1), 'seats', seats);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.claim_place(request jsonb, named timeslot, source uuid)
- RETURNS TABLE(outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, opening timeslot)
+ RETURNS TABLE(rejection jsonb, reclaimed bigint, target appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, opening timeslot)
  LANGUAGE plpgsql
 AS $function$
 DECLARE
@@ -603,62 +684,98 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
-    IF NOT FOUND THEN outcome := 'timeslot_unknown'; RETURN NEXT; RETURN; END IF;
+    IF NOT FOUND THEN rejection := error_answer('timeslot.not_found'); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
-      outcome := 'stale'; RETURN NEXT; RETURN;
+      rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
-    IF NOT is_step(opening, slot_start, slot_end) THEN outcome := 'unavailable'; reason := 'closed'; RETURN NEXT; RETURN; END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
-    IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
+    IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
-    overlapping := ARRAY[place.id];
-    IF place.when_empty IS NOT NULL THEN
-      offering := (SELECT id FROM offering_timeslots(place) AS id LIMIT 1);
+    SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
+    overlapping := ARRAY[target.id];
+    IF target.when_empty IS NOT NULL THEN
+      offering := (SELECT id FROM offering_timeslots(target) AS id LIMIT 1);
       PERFORM FROM timeslot WHERE crm_id = the_crm AND id = offering FOR KEY SHARE;
     END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
   reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
-    IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
-    slot_start := place.starts_at;
-    slot_end := place.ends_at;
+    SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
+    IF NOT FOUND THEN rejection := error_answer('appointment.not_found'); RETURN NEXT; RETURN; END IF;
+    slot_start := target.starts_at;
+    slot_end := target.ends_at;
   END IF;
 
   -- The time is read behind the locks: an attempt may have waited for them.
   SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(the_crm), (request ->> 'ignoreNotice')::boolean);
-  outcome := 'unavailable';
-  reason := CASE WHEN slot_start < bounds.earliest THEN 'too_soon' WHEN slot_start > bounds.latest THEN 'too_late' END;
-  IF reason IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
+  rejection := CASE WHEN slot_start < bounds.earliest THEN unavailable_answer('too_soon') WHEN slot_start > bounds.latest THEN unavailable_answer('too_late') END;
+  IF rejection IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
 
   IF in_timeslot THEN
     leaves_empty := ends_without(the_crm, source, (request ->> 'participationId')::uuid);
     FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end) ORDER BY id LOOP
       CONTINUE WHEN leaves_empty AND other.id = source;
-      IF other.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
+      IF other.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
       is_taken := true;
       IF other.starts_at = slot_start AND other.ends_at = slot_end AND other.product_reference = request ->> 'productReference' AND other.accept_bookings THEN
         is_full := true;
-        IF place.id IS NULL AND other.taken < other.capacity THEN place := other; END IF;
+        IF target.id IS NULL AND other.taken < other.capacity THEN target := other; END IF;
       END IF;
     END LOOP;
-    reason := CASE WHEN place.id IS NULL AND is_taken THEN CASE WHEN is_full THEN 'full' ELSE 'taken' END END;
+    rejection := CASE WHEN target.id IS NULL AND is_taken THEN unavailable_answer(CASE WHEN is_full THEN 'full' ELSE 'taken' END) END;
   ELSE
-    is_hidden := place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place));
-    reason := CASE
-      WHEN place.state <> 'ACTIVE' OR is_hidden THEN 'closed'
-      WHEN NOT place.accept_bookings THEN 'private'
-      WHEN place.taken >= place.capacity THEN 'full' END;
-    IF reason IS NULL AND place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place) AS id WHERE id = offering) THEN
-      outcome := 'stale'; RETURN NEXT; RETURN;
+    is_hidden := target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target));
+    rejection := CASE
+      WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
+      WHEN NOT target.accept_bookings THEN unavailable_answer('private')
+      WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;
+    IF rejection IS NULL AND target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target) AS id WHERE id = offering) THEN
+      rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
   END IF;
-  IF reason IS NULL THEN outcome := 'claimed'; END IF;
   RETURN NEXT;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.confirm_hold(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  locked record;
+  answer jsonb;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_participation(request);
+  answer := coalesce(locked.rejection, confirm_locked_hold(request, locked.target, locked.present)) || jsonb_build_object('reclaimed', locked.reclaimed);
+  RETURN CASE WHEN answer ? 'id' THEN answer || booking_content(request ->> 'crmId', (request ->> 'participationId')::uuid, NULL) ELSE answer END;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.confirm_locked_hold(request jsonb, target appointment, present participation)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_reference text := request ->> 'customerReference';
+  is_new boolean := present.state = 'RESERVED' AND present.customer_id IS NULL;
+  somebody_else CONSTANT jsonb := error_answer('participation.move_not_allowed', '{"text": "The booking is that of somebody else."}');
+  person customer%ROWTYPE;
+BEGIN
+  IF present.state NOT IN ('RESERVED', 'BOOKED') THEN
+    RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format('A participation that is %s is not a hold.', present.state)));
+  END IF;
+  IF the_reference IS NOT NULL AND NOT is_new THEN
+    SELECT * INTO person FROM known_customer(request ->> 'crmId', target.provider_id, the_reference);
+    -- A customer who does not exist yet is not the one of the booking.
+    IF person.id IS NULL THEN RETURN retry_answer('customer') || somebody_else; END IF;
+    IF person.id IS DISTINCT FROM present.customer_id THEN RETURN somebody_else; END IF;
+  END IF;
+  RETURN change_state(request, target, present, CASE WHEN is_new THEN the_reference END);
 END
 $function$;
 
@@ -669,46 +786,42 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  present timestamptz := scheduling_now(the_crm);
-  held_until timestamptz := present + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  origin jsonb := request -> 'origin';
-  place appointment%ROWTYPE;
-  embedded_count CONSTANT integer := jsonb_array_length(request -> 'participations');
-  silently CONSTANT text := 'scheduling.calendar.v1.participation-changed-silently';
+  the_reference text := request ->> 'reference';
+  the_digest bytea := decode(request ->> 'contentDigest', 'hex');
+  embedded jsonb := request -> 'participations';
+  embedded_count integer := jsonb_array_length(embedded);
+  seats bigint := 0;
+  rejection jsonb;
+  made appointment%ROWTYPE;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  IF embedded_count > 0 THEN
+    rejection := reference_rejection(the_crm, embedded);
+    IF rejection IS NOT NULL AND NOT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND reference = the_reference) THEN RETURN rejection; END IF;
+    seats := (SELECT count(*) FROM jsonb_array_elements(embedded) AS each WHERE takes_seat(each ->> 'state'));
+  END IF;
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
     starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
   VALUES (
-    the_crm, the_provider, request ->> 'reference', request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
+    the_crm, the_provider, the_reference, request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-    (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, (request ->> 'taken')::bigint,
-    (request ->> 'acceptBookings')::boolean, decode(request ->> 'contentDigest', 'hex'), 1 + embedded_count)
+    (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, seats,
+    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count)
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
-  RETURNING * INTO place;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'exists'); END IF;
-  PERFORM append_appointment_changed(place, 'CREATED', origin);
-
-  IF embedded_count > 0 THEN
-    -- In the order of the references, so that two requests with the same ones cannot deadlock.
-    WITH made AS (
-      INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-      SELECT the_crm, id, place.id, reference, name, email, mobile, note, state, true, CASE WHEN state = 'RESERVED' THEN held_until END
-        FROM jsonb_to_recordset(request -> 'participations')
-          AS embedded(id uuid, reference text, name text, email text, mobile text, note text, state text)
-       ORDER BY reference COLLATE "C"
-      RETURNING participation
-    )
-    INSERT INTO outbox (subject, data, request_id, traceparent)
-    SELECT silently, participation_changed_data(participation, the_provider, 'CREATED', NULL, silently, origin ->> 'actor', NULL, 1 + row_number() OVER ()::integer),
-        origin ->> 'request_id', origin ->> 'traceparent'
-      FROM made;
+  RETURNING * INTO made;
+  IF NOT FOUND THEN
+    SELECT * INTO made FROM appointment WHERE crm_id = the_crm AND reference = the_reference;
+    IF NOT FOUND THEN RETURN retry_answer('stale'); END IF;
+    IF made.provider_id <> the_provider OR made.content_digest <> the_digest THEN RETURN error_answer('appointment.reference_taken'); END IF;
+    RETURN appointment_answer(made, request) || '{"created": false}';
   END IF;
-  RETURN jsonb_build_object('outcome', 'created', 'id', place.id, 'reservedUntil', held_until,
-    'archived', place.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24));
+  PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
+  IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
+  RETURN appointment_answer(made, request) || jsonb_build_object(
+    'created', true, 'seats', seats,
+    'entered', (SELECT jsonb_object_agg(state, number) FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY 1) AS counted));
 END
 $function$;
 
@@ -718,58 +831,50 @@ CREATE OR REPLACE FUNCTION public.create_participation(request jsonb)
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
-  new_id uuid := request ->> 'id';
-  new_reference text := request ->> 'reference';
-  new_state text := request ->> 'state';
-  takes_seat boolean := request ->> 'takesSeat';
-  is_exempt boolean := request ->> 'exempt';
-  origin jsonb := request -> 'origin';
-  the_provider uuid;
-  place appointment%ROWTYPE;
-  person customer%ROWTYPE;
-  made participation%ROWTYPE;
-  held_until timestamptz;
+  target uuid;
   reclaimed integer;
-  answer jsonb;
 BEGIN
-  SELECT id INTO the_provider FROM provider WHERE crm_id = the_crm AND reference = request ->> 'providerReference';
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_unknown'); END IF;
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT id INTO target FROM appointment
+   WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
+  reclaimed := free_expired_seats(the_crm, target, request -> 'origin');
+  RETURN join_appointment(request, target) || jsonb_build_object('reclaimed', reclaimed);
+END
+$function$;
 
-  SELECT * INTO place FROM appointment
-   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id, origin);
-  answer := jsonb_build_object('reclaimed', reclaimed);
-  IF reclaimed > 0 THEN
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
-    IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'appointment_unknown'); END IF;
-  END IF;
-
+CREATE OR REPLACE FUNCTION public.customer_to_book_for(request jsonb, the_provider uuid, the_reference text)
+ RETURNS customer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  person customer%ROWTYPE;
+BEGIN
   SELECT * INTO person FROM customer
-   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'customerReference' AND reference_known
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = the_reference AND reference_known
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
-  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
+  IF NOT FOUND AND request ? 'prepared' THEN person := add_prepared_customer(the_crm, the_provider, the_reference, request -> 'prepared'); END IF;
+  RETURN person;
+END
+$function$;
 
-  PERFORM FROM participation WHERE crm_id = the_crm AND reference = new_reference;
-  IF FOUND THEN RETURN answer || jsonb_build_object('outcome', 'exists', 'appointmentId', place.id, 'customerId', person.id); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF takes_seat AND NOT is_exempt AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
-
-  UPDATE appointment SET taken = taken + takes_seat::integer, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
-  IF new_state = 'RESERVED' THEN
-    held_until := scheduling_now(the_crm) + make_interval(secs => (request ->> 'reservationSeconds')::integer);
-  END IF;
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
-  VALUES (the_crm, new_id, place.id, person.id, new_reference, new_state, is_exempt, held_until, new_mail_event(origin), invites(origin, new_state))
-  RETURNING * INTO made;
-  IF request ->> 'message' IS NOT NULL THEN
-    INSERT INTO participation_message (crm_id, participation_id, version, text) VALUES (the_crm, new_id, 1, request ->> 'message');
-  END IF;
-  PERFORM append_participation_changed(made, the_provider, 'CREATED', NULL, origin, NULL, place.event_count);
-
-  RETURN answer || jsonb_build_object(
-    'outcome', 'created', 'appointmentId', place.id, 'customerId', person.id,
-    'name', person.user_name, 'email', person.email, 'mobile', person.mobile, 'reservedUntil', held_until);
+CREATE OR REPLACE FUNCTION public.embed_participations(target appointment, embedded jsonb, origin jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  WITH made AS (
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
+    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id)
+      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text)
+     ORDER BY reference COLLATE "C"
+    RETURNING participation
+  )
+  INSERT INTO outbox (subject, data, request_id, traceparent)
+  SELECT participation_subject(false),
+      participation_changed_data(participation, target.provider_id, 'CREATED', NULL, origin, NULL, 1 + row_number() OVER ()::integer),
+      origin ->> 'request_id', origin ->> 'traceparent'
+    FROM made;
 END
 $function$;
 
@@ -778,25 +883,25 @@ CREATE OR REPLACE FUNCTION public.end_if_empty(the_crm text, the_appointment uui
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
 BEGIN
-  SELECT * INTO place FROM appointment
+  SELECT * INTO target FROM appointment
    WHERE crm_id = the_crm AND id = the_appointment AND state = 'ACTIVE' AND when_empty IS NOT NULL AND taken = 0;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND state IN ('RESERVED', 'REQUESTED', 'BOOKED');
+  PERFORM FROM participation WHERE crm_id = the_crm AND appointment_id = the_appointment AND is_active(state);
   IF FOUND THEN RETURN; END IF;
 
-  IF place.when_empty = 'REMOVED' THEN
+  IF target.when_empty = 'REMOVED' THEN
     DELETE FROM appointment
      WHERE crm_id = the_crm AND id = the_appointment
        AND NOT EXISTS (SELECT FROM participation WHERE participation.crm_id = the_crm AND appointment_id = the_appointment);
     IF FOUND THEN
-      PERFORM append_appointment_changed(place, 'DELETED', origin);
+      PERFORM append_appointment_changed(target, 'DELETED', origin);
       RETURN;
     END IF;
   END IF;
   UPDATE appointment SET state = 'CANCELLED', event_count = event_count + 1 WHERE crm_id = the_crm AND id = the_appointment;
-  PERFORM append_appointment_changed(place, 'CANCELLED', origin);
+  PERFORM append_appointment_changed(target, 'CANCELLED', origin);
 END
 $function$;
 
@@ -833,7 +938,7 @@ AS $function$
   SELECT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND id = the_appointment AND when_empty IS NOT NULL)
      AND NOT EXISTS (
        SELECT FROM participation
-        WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND state IN ('RESERVED', 'REQUESTED', 'BOOKED'))
+        WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND is_active(state))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
@@ -844,27 +949,19 @@ AS $function$
   SELECT (extract(epoch FROM moment) * 1000)::bigint
 $function$;
 
-CREATE OR REPLACE FUNCTION public.find_participation(request jsonb)
+CREATE OR REPLACE FUNCTION public.error_answer(code text, details jsonb DEFAULT '{}'::jsonb)
  RETURNS jsonb
- LANGUAGE plpgsql
- STABLE
+ LANGUAGE sql
+ IMMUTABLE
 AS $function$
-DECLARE
-  present timestamptz := scheduling_now(request ->> 'crmId');
-BEGIN
-  RETURN (
-    SELECT record.content || jsonb_build_object(
-        'crmId', participation.crm_id, 'version', participation.version, 'appointmentId', participation.appointment_id, 'customerId', participation.customer_id,
-        'appointmentReference', appointment.reference, 'appointmentState', appointment.state,
-        'expired', coalesce(participation.reserved_until <= present, false))
-      FROM participation
-      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-      JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
-      LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
-     CROSS JOIN participation_record(participation, customer) AS record
-     WHERE participation.crm_id = request ->> 'crmId' AND participation.reference = request ->> 'reference'
-       AND provider.reference = coalesce(request ->> 'providerReference', provider.reference));
-END
+  SELECT jsonb_build_object('error', jsonb_build_object('code', code) || details)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.expiry_of(state text, the_crm text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+  SELECT CASE WHEN state = 'RESERVED' THEN scheduling_now(the_crm) + interval '180 seconds' END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.first_timeslots(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone, max_rows integer)
@@ -903,7 +1000,7 @@ CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointme
 AS $function$
 DECLARE
   expired participation%ROWTYPE;
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
   freed integer := 0;
 BEGIN
   -- They would have expired without the request that finds them.
@@ -914,8 +1011,8 @@ BEGIN
     RETURNING *
   LOOP
     freed := freed + 1;
-    IF freed = 1 THEN SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
-    PERFORM append_participation_removed(expired, place.provider_id, origin, place.event_count + freed);
+    IF freed = 1 THEN SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
+    PERFORM append_participation_removed(expired, target.provider_id, origin, target.event_count + freed);
   END LOOP;
   IF freed > 0 THEN
     UPDATE appointment SET taken = taken - freed, event_count = event_count + freed WHERE crm_id = the_crm AND id = the_appointment;
@@ -925,12 +1022,60 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.has_mail(origin jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT coalesce((origin ->> 'hasMail')::boolean, false)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.has_mail_on_creation(state text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT state IN ('REQUESTED', 'BOOKED')
+$function$;
+
+CREATE OR REPLACE FUNCTION public.insert_participation(request jsonb, target appointment, person customer)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  new_id uuid := request ->> 'id';
+  new_state text := request ->> 'state';
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', has_mail_on_creation(new_state) AND (request ->> 'sendMails')::boolean);
+  made participation%ROWTYPE;
+BEGIN
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
+  VALUES (
+    the_crm, new_id, target.id, person.id, request ->> 'reference', new_state, coalesce((request ->> 'ignoreCapacity')::boolean, false),
+    expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state))
+  RETURNING * INTO made;
+  PERFORM add_message(made, request ->> 'message');
+  PERFORM append_participation_changed(made, target.provider_id, 'CREATED', NULL, origin, NULL, target.event_count);
+  RETURN jsonb_build_object(
+    'id', new_id, 'created', true, 'participation', (SELECT content::text FROM participation_json(made, target.reference, person)),
+    'entered', jsonb_build_object(new_state, 1), 'seats', takes_seat(new_state)::integer);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.invites(origin jsonb, new_state text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  SELECT origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' AND new_state = 'BOOKED'
+  SELECT has_mail(origin) AND new_state = 'BOOKED'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.is_active(state text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT state IN ('RESERVED', 'REQUESTED', 'BOOKED')
 $function$;
 
 CREATE OR REPLACE FUNCTION public.is_place(appointment appointment, opening timeslot, request jsonb)
@@ -945,6 +1090,18 @@ AS $function$
      AND appointment.ends_at = appointment.starts_at + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer)) END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.is_present_provider(request jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  PERFORM FROM provider
+   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'providerId')::uuid AND version = coalesce((request ->> 'providerVersion')::integer, version);
+  RETURN FOUND;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.is_step(timeslot timeslot, period_start timestamp with time zone, period_end timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -956,6 +1113,101 @@ AS $function$
      AND extract(epoch FROM period_end - period_start) % (timeslot.raster * 60) = 0
 $function$;
 
+CREATE OR REPLACE FUNCTION public.is_unavailable(answer jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT answer #>> '{error,code}' IS NOT DISTINCT FROM 'slot.unavailable'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.join_appointment(request jsonb, the_appointment uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  new_state text := request ->> 'state';
+  target appointment%ROWTYPE;
+  person customer%ROWTYPE;
+  present participation%ROWTYPE;
+BEGIN
+  -- It may have ended with its expired reservations.
+  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
+  IF NOT FOUND THEN RETURN error_answer('appointment.not_found'); END IF;
+  person := customer_to_book_for(request, target.provider_id, request ->> 'customerReference');
+  IF person.id IS NULL THEN RETURN retry_answer('customer'); END IF;
+
+  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference';
+  IF FOUND THEN
+    IF present.reserved_until <= scheduling_now(the_crm) THEN RETURN retry_answer('reference'); END IF;
+    IF (request ->> 'onDuplicateRaise')::boolean OR present.appointment_id <> target.id OR present.customer_id IS DISTINCT FROM person.id THEN
+      RETURN error_answer('participation.reference_taken');
+    END IF;
+    RETURN change_state(request, target, present, NULL);
+  END IF;
+
+  IF is_active(new_state) AND target.state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;
+  IF takes_seat(new_state) AND NOT (request ->> 'ignoreCapacity')::boolean AND target.taken >= target.capacity THEN RETURN no_seat_answer(target); END IF;
+  UPDATE appointment SET taken = taken + takes_seat(new_state)::integer, event_count = event_count + 1 WHERE crm_id = the_crm AND id = target.id RETURNING * INTO target;
+  RETURN insert_participation(request, target, person);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.known_customer(the_crm text, the_provider uuid, the_reference text)
+ RETURNS SETOF customer
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM customer
+   WHERE crm_id = the_crm AND provider_id = the_provider AND reference = the_reference AND reference_known
+   ORDER BY refreshed_at DESC LIMIT 1
+$function$;
+
+CREATE OR REPLACE FUNCTION public.location_json(address jsonb)
+ RETURNS TABLE(content json)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE jsonb_typeof(address)
+      WHEN 'object' THEN (
+        SELECT row_to_json(fields) FROM jsonb_to_record(address) AS fields (city text, "countryCode" text, street text, number text, zip text))
+      ELSE address::json
+    END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.lock_participation(request jsonb)
+ RETURNS TABLE(target appointment, present participation, rejection jsonb, reclaimed integer)
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_participation uuid := request ->> 'participationId';
+  the_appointment uuid;
+BEGIN
+  SELECT id INTO the_appointment FROM appointment
+   WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid
+     AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
+     FOR NO KEY UPDATE;
+  reclaimed := free_expired_seats(the_crm, the_appointment, request -> 'origin');
+  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
+  rejection := CASE
+    WHEN NOT FOUND THEN error_answer('participation.not_found')
+    -- It has been moved since.
+    WHEN present.appointment_id IS DISTINCT FROM the_appointment THEN retry_answer('stale') END;
+  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
+  RETURN NEXT;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.moment_json(moment timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$function$;
+
 CREATE OR REPLACE FUNCTION public.move_booking(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -963,39 +1215,42 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_participation uuid := request ->> 'participationId';
-  seats integer := (request ->> 'takesSeat')::boolean::integer;
-  origin jsonb := request -> 'origin';
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean);
   keeps_product boolean := request ->> 'productReference' IS NULL;
   opening timeslot%ROWTYPE;
   source appointment%ROWTYPE;
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
   present participation%ROWTYPE;
   moved participation%ROWTYPE;
   claim record;
+  seats integer;
   answer jsonb;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = (request ->> 'providerVersion')::integer;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'provider_changed'); END IF;
-
-  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = (request ->> 'appointmentId')::uuid;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'stale'); END IF;
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND reference = request ->> 'participationReference';
+  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = present.appointment_id AND provider_id = the_provider;
+  IF NOT FOUND OR present.reserved_until <= scheduling_now(the_crm) THEN RETURN error_answer('participation.not_found'); END IF;
+  IF present.state NOT IN ('REQUESTED', 'BOOKED') THEN
+    RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format('A participation that is %s cannot move to another slot.', present.state)));
+  END IF;
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
-    IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'timeslot_unknown'); END IF;
+    IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
     IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
-  IF is_place(source, opening, request) THEN RETURN jsonb_build_object('outcome', 'unchanged'); END IF;
+  answer := jsonb_build_object('id', present.id, 'created', false);
+  IF is_place(source, opening, request) THEN RETURN answer || booking_content(the_crm, present.id, request ->> 'timeslotReference'); END IF;
 
-  SELECT * INTO claim FROM claim_place(request, opening, source.id);
-  answer := jsonb_build_object('reclaimed', claim.reclaimed);
-  IF claim.outcome NOT IN ('claimed', 'unavailable') THEN RETURN answer || jsonb_build_object('outcome', claim.outcome); END IF;
+  SELECT * INTO claim FROM claim_place(request || jsonb_build_object('participationId', present.id), opening, source.id);
+  answer := answer || jsonb_build_object('reclaimed', claim.reclaimed);
   -- The place may be unavailable because the participation has just moved there.
-  SELECT * INTO present FROM participation
-   WHERE crm_id = the_crm AND id = the_participation AND appointment_id = source.id AND version = (request ->> 'expectedVersion')::integer
-     FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
-  IF claim.outcome = 'unavailable' THEN RETURN answer || jsonb_build_object('outcome', claim.outcome, 'reason', claim.reason); END IF;
+  IF claim.rejection IS NULL OR is_unavailable(claim.rejection) THEN
+    SELECT * INTO present FROM participation
+     WHERE crm_id = the_crm AND id = present.id AND appointment_id = source.id AND version = present.version
+       FOR NO KEY UPDATE;
+    IF NOT FOUND THEN claim.rejection := retry_answer('stale'); END IF;
+  END IF;
+  IF claim.rejection IS NOT NULL THEN RETURN claim.rejection || jsonb_build_object('reclaimed', claim.reclaimed); END IF;
 
   -- As it is behind its lock: somebody may have changed it since.
   SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
@@ -1003,93 +1258,21 @@ BEGIN
     'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
     'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
   IF request ->> 'priceValue' IS NULL THEN request := request || jsonb_build_object('priceValue', source.price_value, 'priceCurrency', source.price_currency); END IF;
+  seats := takes_seat(present.state)::integer;
   UPDATE appointment SET taken = taken - seats, event_count = event_count + 1, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END
    WHERE crm_id = the_crm AND id = source.id
   RETURNING * INTO source;
-  place := take_place(request, claim.opening, claim.place, claim.slot_start, claim.slot_end, seats);
-  -- Placed by the public rules from now on.
+  target := take_place(request, claim.opening, claim.target, claim.slot_start, claim.slot_end, seats);
+  -- From now on the public rules apply to it.
   UPDATE participation
-     SET appointment_id = place.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
+     SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
          invited = invited OR invites(origin, state)
-   WHERE crm_id = the_crm AND id = the_participation
+   WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
-  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, place.event_count, source.id, source.event_count);
+  PERFORM add_message(moved, request ->> 'message');
+  PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
-  IF request ->> 'message' IS NOT NULL THEN
-    INSERT INTO participation_message (crm_id, participation_id, version, text)
-    VALUES (the_crm, the_participation, (request ->> 'expectedVersion')::integer + 1, request ->> 'message');
-  END IF;
-  RETURN answer || jsonb_build_object('outcome', 'moved');
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION public.move_participation(request jsonb)
- RETURNS jsonb
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  the_crm text := request ->> 'crmId';
-  the_participation uuid := request ->> 'participationId';
-  expected_version integer := request ->> 'expectedVersion';
-  seats integer := request ->> 'seats';
-  becomes_exempt boolean := request ->> 'exempt';
-  origin jsonb := request -> 'origin';
-  place appointment%ROWTYPE;
-  present participation%ROWTYPE;
-  moved participation%ROWTYPE;
-  person uuid;
-  reclaimed integer;
-  answer jsonb;
-BEGIN
-  SELECT * INTO place FROM appointment
-   WHERE crm_id = the_crm
-     AND id = (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND id = the_participation)
-     FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN jsonb_build_object('outcome', 'gone'); END IF;
-  reclaimed := free_expired_seats(the_crm, place.id, origin);
-  IF reclaimed > 0 THEN
-    -- Gone, if it ended with them.
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = place.id;
-  END IF;
-  answer := jsonb_build_object('reclaimed', reclaimed);
-
-  SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN answer || jsonb_build_object('outcome', 'gone'); END IF;
-  IF present.version <> expected_version THEN RETURN answer || jsonb_build_object('outcome', 'stale'); END IF;
-  IF (request ->> 'needsActive')::boolean AND place.state <> 'ACTIVE' THEN RETURN answer || jsonb_build_object('outcome', 'appointment_cancelled'); END IF;
-  IF seats > 0 AND NOT (present.exempt OR becomes_exempt) AND place.taken >= place.capacity THEN RETURN answer || jsonb_build_object('outcome', 'full', 'capacity', place.capacity); END IF;
-  IF request ? 'customerReference' THEN
-    SELECT customer.id INTO person
-      FROM provider JOIN customer ON customer.crm_id = provider.crm_id AND customer.provider_id = provider.id
-     WHERE provider.crm_id = the_crm AND provider.reference = request ->> 'providerReference' AND customer.reference = request ->> 'customerReference' AND customer.reference_known
-     ORDER BY customer.refreshed_at DESC LIMIT 1 FOR KEY SHARE OF customer;
-    IF NOT FOUND AND request ? 'prepared' THEN
-      person := (add_prepared_customer(the_crm, place.provider_id, request ->> 'customerReference', request -> 'prepared')).id;
-    END IF;
-    IF person IS NULL THEN RETURN answer || jsonb_build_object('outcome', 'customer_unknown'); END IF;
-  END IF;
-
-  UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = the_crm AND id = place.id RETURNING * INTO place;
-  UPDATE participation
-     SET state = request ->> 'state', version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(person, customer_id),
-         mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, request ->> 'state'),
-         -- Whoever was embedded is the customer from now on, whose data the customer service has.
-         name = CASE WHEN person IS NULL THEN name END, email = CASE WHEN person IS NULL THEN email END, mobile = CASE WHEN person IS NULL THEN mobile END,
-         note = CASE WHEN person IS NULL THEN note END
-   WHERE crm_id = the_crm AND id = the_participation
-  RETURNING * INTO moved;
-  IF person IS NOT NULL AND present.name IS NOT NULL THEN
-    -- They are digests of the embedded person, too.
-    UPDATE appointment SET content_digest = '' WHERE crm_id = the_crm AND id = place.id;
-    DELETE FROM idempotency_key WHERE crm_id = the_crm AND resource_ids @> ARRAY[place.id];
-  END IF;
-  PERFORM append_participation_changed(moved, place.provider_id, 'UPDATED', present.state, origin, present.mail_event_id, place.event_count);
-  IF NOT (request ->> 'needsActive')::boolean THEN PERFORM end_if_empty(the_crm, place.id, origin); END IF;
-  IF request ->> 'message' IS NOT NULL THEN
-    INSERT INTO participation_message (crm_id, participation_id, version, text)
-    VALUES (the_crm, the_participation, expected_version + 1, request ->> 'message');
-  END IF;
-  RETURN answer || jsonb_build_object('outcome', 'moved');
+  RETURN answer || '{"entered": {"MOVED": 1}}' || booking_content(the_crm, present.id, request ->> 'timeslotReference');
 END
 $function$;
 
@@ -1097,7 +1280,7 @@ CREATE OR REPLACE FUNCTION public.new_mail_event(origin jsonb)
  RETURNS uuid
  LANGUAGE sql
 AS $function$
-  SELECT uuidv7() WHERE origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed'
+  SELECT uuidv7() WHERE has_mail(origin)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.next_expirations(max_rows integer)
@@ -1116,6 +1299,15 @@ AS $function$
      SELECT appointment_id, reserved_until FROM participation
       WHERE participation.crm_id = clock.crm_id AND state = 'RESERVED' AND reserved_until IS NOT NULL
       ORDER BY reserved_until LIMIT max_rows) AS due
+$function$;
+
+CREATE OR REPLACE FUNCTION public.no_seat_answer(appointment appointment)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT error_answer('participation.capacity_exhausted', CASE WHEN appointment.capacity = 0 THEN
+    '{"text": "The appointment has a capacity of 0: it has no seats."}' ELSE '{}' END::jsonb)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.occupancy(appointment appointment, present timestamp with time zone)
@@ -1174,13 +1366,11 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
+CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
 AS $function$
-DECLARE
-  has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
   RETURN json_build_object(
     'crmId', change.crm_id,
@@ -1189,13 +1379,13 @@ BEGIN
     'cause', 'PARTICIPATION_CHANGE_CAUSE_' || cause,
     'fromState', 'PARTICIPATION_STATE_' || from_state,
     'toState', 'PARTICIPATION_STATE_' || change.state,
-    'notify', has_mail,
+    'notify', has_mail(origin),
     'appointmentId', change.appointment_id,
     'providerId', provider,
     'customerId', change.customer_id,
-    'actor', coalesce(actor, 'service'),
-    'previousMailEventId', CASE WHEN has_mail THEN previous_mail_event END,
-    'neverInvited', has_mail AND NOT change.invited,
+    'actor', coalesce(origin ->> 'actor', 'service'),
+    'previousMailEventId', CASE WHEN has_mail(origin) THEN previous_mail_event END,
+    'neverInvited', has_mail(origin) AND NOT change.invited,
     'exempt', change.exempt,
     'ordinal', ordinal,
     'previousAppointmentId', source,
@@ -1203,42 +1393,59 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_json(crm_id text, id uuid, reference text, appointment_reference text, customer_reference text, email text, mobile text, name text, note text, state text, reserved_until timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.participation_json(participation participation, appointment_reference text, customer customer)
  RETURNS TABLE(content json)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT CASE WHEN reserved_until IS NULL
-      THEN (SELECT row_to_json(fields) FROM (
-        SELECT reference, appointment_reference AS "appointmentReference", customer_reference AS "customerReference",
-               email, mobile, name, note, state, messages) AS fields)
+  SELECT CASE WHEN participation.reserved_until IS NULL THEN written.content
       -- Only a reservation has a time at which it expires.
-      ELSE (SELECT row_to_json(fields) FROM (
-        SELECT reference, appointment_reference AS "appointmentReference", customer_reference AS "customerReference",
-               email, mobile, name, note, state, messages,
-               to_char(reserved_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "expiresAt") AS fields)
-    END
-    FROM (SELECT nullif(ARRAY(
+      ELSE concat(left(written.content::text, -1), ',"expiresAt":"', moment_json(participation.reserved_until), '"}')::json END
+    FROM (
+      SELECT row_to_json(fields) AS content FROM (
+        SELECT
+          participation.reference,
+          appointment_reference AS "appointmentReference",
+          customer.reference AS "customerReference",
+          coalesce(customer.email, participation.email) AS email,
+          coalesce(customer.mobile, participation.mobile) AS mobile,
+          coalesce(customer.user_name, participation.name, '') AS name,
+          participation.note,
+          participation.state,
+          nullif(ARRAY(
             SELECT text FROM participation_message AS message
-             WHERE message.crm_id = participation_json.crm_id AND message.participation_id = participation_json.id
-             ORDER BY message.version), '{}') AS messages) AS texts
+             WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+             ORDER BY message.version), '{}') AS messages
+      ) AS fields) AS written
 $function$;
 
-CREATE OR REPLACE FUNCTION public.participation_record(participation participation, customer customer)
- RETURNS TABLE(content jsonb)
+CREATE OR REPLACE FUNCTION public.participation_subject(has_mail boolean)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT CASE WHEN has_mail THEN 'scheduling.calendar.v1.participation-changed' ELSE 'scheduling.calendar.v1.participation-changed-silently' END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.participation_text(the_crm text, the_participation uuid)
+ RETURNS text
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT jsonb_build_object(
-    'id', participation.id, 'reference', participation.reference, 'customerReference', customer.reference, 'state', participation.state, 'note', participation.note,
-    'reservedUntil', participation.reserved_until,
-    'name', coalesce(customer.user_name, participation.name, ''),
-    'email', coalesce(customer.email, participation.email),
-    'mobile', coalesce(customer.mobile, participation.mobile),
-    'messages', array_to_json(ARRAY(
-      SELECT text FROM participation_message AS message
-       WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-       ORDER BY message.version)))
+  SELECT content::text
+    FROM participation
+    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+    LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+   CROSS JOIN participation_json(participation, appointment.reference, customer)
+   WHERE participation.crm_id = the_crm AND participation.id = the_participation
+$function$;
+
+CREATE OR REPLACE FUNCTION public.price_json(price_value numeric, price_currency text)
+ RETURNS TABLE(content json)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT row_to_json(fields) FROM (SELECT price_value AS value, price_currency AS currency) AS fields WHERE price_value IS NOT NULL
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_appointment(request jsonb)
@@ -1251,11 +1458,10 @@ DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
 BEGIN
   RETURN QUERY
   SELECT (
-      SELECT content FROM appointment AS wanted, appointment_json(wanted, present, archived_until)
+      SELECT content FROM appointment AS wanted, appointment_json(wanted, present, (request ->> 'archiveAfterDays')::integer)
        WHERE wanted.crm_id = the_crm AND wanted.provider_id = the_provider AND wanted.reference = request ->> 'reference'
          AND (wanted.when_empty IS NULL OR NOT (SELECT ended FROM ended(wanted, present))))
     FROM provider
@@ -1276,7 +1482,7 @@ DECLARE
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  archive_after_days integer := request ->> 'archiveAfterDays';
   appointment_ids uuid[];
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
@@ -1297,13 +1503,13 @@ BEGIN
     INTO appointment_ids
     USING the_crm, the_provider,
       coalesce((request ->> 'to')::timestamptz, 'infinity'),
-      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until END),
+      greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until(present, archive_after_days) END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
       request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present;
 
   RETURN QUERY
-  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END
+  SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archive_after_days)) END
     FROM (
       SELECT counted.id, number, number = 1 OR number <= max_size AND sum(participations) OVER (ORDER BY number) <= max_participations AS fits
         FROM (
@@ -1319,28 +1525,58 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.read_appointments_by_id(request jsonb)
+ RETURNS TABLE(appointment text)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+BEGIN
+  RETURN QUERY
+  SELECT content
+    FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS wanted (id, number)
+    JOIN appointment AS stored ON stored.crm_id = the_crm AND stored.id = wanted.id::uuid
+   CROSS JOIN appointment_json(stored, present, (request ->> 'archiveAfterDays')::integer)
+   ORDER BY number;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.read_booking(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
 AS $function$
-DECLARE
-  present timestamptz := scheduling_now(request ->> 'crmId');
 BEGIN
-  RETURN (
-    SELECT jsonb_build_object('participation', record.content || jsonb_build_object('appointmentReference', appointment.reference), 'slot', slot.content)
-      FROM participation
-      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-      LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
-     CROSS JOIN occupancy(appointment, present) AS seats
-     CROSS JOIN slot_record(appointment, seats.taken) AS slot
-     CROSS JOIN participation_record(participation, customer) AS record
-     WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
-       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
+  RETURN booking_content(request ->> 'crmId', (request ->> 'participationId')::uuid, request ->> 'timeslotReference');
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.read_participation_notice(request jsonb)
+CREATE OR REPLACE FUNCTION public.read_participation(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+  stored participation%ROWTYPE;
+BEGIN
+  IF request ? 'participationId' THEN
+    SELECT * INTO stored FROM participation WHERE crm_id = the_crm AND id = (request ->> 'participationId')::uuid;
+  ELSE
+    SELECT * INTO stored FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference';
+  END IF;
+  IF stored.reserved_until <= present THEN RETURN NULL; END IF;
+  RETURN (
+    SELECT jsonb_build_object('id', stored.id, 'appointmentReference', reference, 'participation', participation_text(the_crm, stored.id))
+      FROM appointment
+     WHERE crm_id = the_crm AND id = stored.appointment_id AND provider_id = coalesce((request ->> 'providerId')::uuid, provider_id));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_participation_mail_data(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
@@ -1350,25 +1586,15 @@ DECLARE
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'participation', record.content || jsonb_build_object('appointmentReference', appointment.reference),
-        'currentVersion', participation.version,
-        'customerId', participation.customer_id,
-        'language', customer.language,
+        'currentVersion', participation.version, 'reference', participation.reference, 'customerId', participation.customer_id,
+        'name', participation.name, 'email', participation.email,
         'message', (
           SELECT text FROM participation_message AS message
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
-        'appointment', jsonb_build_object(
-          'providerId', appointment.provider_id, 'reference', appointment.reference, 'seriesId', appointment.series_id,
-          'resourceReference', appointment.resource_reference, 'productReference', appointment.product_reference,
-          'contactReference', appointment.contact_reference, 'description', appointment.description, 'notes', appointment.notes,
-          'address', appointment.address, 'priceValue', appointment.price_value::text, 'priceCurrency', appointment.price_currency,
-          'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'capacity', appointment.capacity,
-          'acceptBookings', appointment.accept_bookings, 'state', appointment.state,
-          'archived', appointment.ends_at <= present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24)))
+        'providerId', appointment.provider_id, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
+        'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-      LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
-     CROSS JOIN participation_record(participation, customer) AS record
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
        AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
 END
@@ -1446,10 +1672,7 @@ BEGIN
     JOIN participation ON participation.crm_id = the_crm AND participation.id = listed.id
     JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = participation.appointment_id
     LEFT JOIN customer ON customer.crm_id = the_crm AND customer.id = participation.customer_id
-   CROSS JOIN participation_json(
-     participation.crm_id, participation.id, participation.reference, appointment.reference, customer.reference,
-     coalesce(customer.email, participation.email), coalesce(customer.mobile, participation.mobile),
-     coalesce(customer.user_name, participation.name, ''), participation.note, participation.state, participation.reserved_until)
+   CROSS JOIN participation_json(participation, appointment.reference, customer)
    ORDER BY number;
   IF has_more THEN
     RETURN QUERY SELECT NULL, last.starts_at, last.appointment_id, coalesce(last.id, lowest_id);
@@ -1489,10 +1712,10 @@ BEGIN
     FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
   "isLimited" := false;
 
-  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows), max(starts_at) FILTER (WHERE place > max_rows)
+  SELECT array_agg(id ORDER BY rank) FILTER (WHERE rank <= max_rows), max(starts_at) FILTER (WHERE rank > max_rows)
     INTO opening_ids, limited_end
     FROM (
-      SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place
+      SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS rank
         FROM first_timeslots(the_crm, the_provider, the_resource, period_start, period_end, max_rows + 1)
        ORDER BY starts_at, id
        LIMIT max_rows + 1) AS listed;
@@ -1500,11 +1723,11 @@ BEGIN
 
   -- One of the two halves of the union has nothing to read: which index is best depends on whether a resource is given.
   -- The product is compared after the rows were counted, so that no more of them are read.
-  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
-         max(starts_at) FILTER (WHERE place > max_rows)
+  SELECT array_agg(id ORDER BY rank) FILTER (WHERE rank <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
+         max(starts_at) FILTER (WHERE rank > max_rows)
     INTO open_ids, limited_end
     FROM (
-      SELECT id, starts_at, accept_bookings, product_reference, row_number() OVER (ORDER BY starts_at, id) AS place
+      SELECT id, starts_at, accept_bookings, product_reference, row_number() OVER (ORDER BY starts_at, id) AS rank
         FROM (
           (SELECT * FROM appointment
             WHERE the_resource IS NULL
@@ -1521,13 +1744,16 @@ BEGIN
   "to" := epoch_ms(period_end);
   timeslots := (
     SELECT json_agg(json_build_array(
-             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
-      FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text) ORDER BY starts_at, id)
+      FROM timeslot
+     CROSS JOIN slot_details(resource_reference, NULL, NULL, NULL, default_capacity, default_capacity, address, NULL, NULL) AS details
+     WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
-    SELECT json_agg(json_build_array(id, content, when_empty IS NOT NULL) ORDER BY starts_at, id)
+    SELECT json_agg(json_build_array(
+             id, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), details.content::text, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
-     CROSS JOIN slot_record(appointment, seats.taken)
+     CROSS JOIN appointment_slot_details(appointment, seats.taken) AS details
      WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
   occupied := (
     SELECT json_object_agg(resource_reference, periods)
@@ -1563,7 +1789,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  archive_after_days integer := request ->> 'archiveAfterDays';
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   highest_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
   -- The timeslot with which the previous part ended, and the appointment, if the timeslot has more.
@@ -1583,10 +1809,10 @@ BEGIN
   IF request ? 'ids' THEN
     timeslot_ids := ARRAY(
       SELECT timeslot.id
-        FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS given (id, place)
+        FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS given (id, rank)
        -- One by one, whatever the plan assumes about the provider.
        CROSS JOIN LATERAL (SELECT id FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND id = given.id::uuid LIMIT 1) AS timeslot
-       ORDER BY place);
+       ORDER BY rank);
   ELSE
     -- One more than the part may have: each is at least one row.
     timeslot_ids := ARRAY(
@@ -1629,37 +1855,23 @@ BEGIN
      WHERE filled.room > 0),
   -- Without room, the last pair is one more than the part may have.
   pairs AS (
-    SELECT number, timeslot_id, timeslot_start, listed.id AS appointment_id, coalesce(min(listed.place), 1) AS place,
-        CASE WHEN room > 0 OR max(listed.place) < size THEN count(*) END AS row_count
-      FROM filled LEFT JOIN LATERAL unnest(appointment_ids) WITH ORDINALITY AS listed (id, place) ON true
+    SELECT number, timeslot_id, timeslot_start, listed.id AS appointment_id, coalesce(min(listed.rank), 1) AS rank,
+        CASE WHEN room > 0 OR max(listed.rank) < size THEN count(*) END AS row_count
+      FROM filled LEFT JOIN LATERAL unnest(appointment_ids) WITH ORDINALITY AS listed (id, rank) ON true
      WHERE number > 0
      GROUP BY number, timeslot_id, timeslot_start, size, room, listed.id)
   SELECT timeslot_id, timeslot_start, pairs.appointment_id, written.starts_at, row_count,
-      CASE WHEN place = 1 AND row_count IS NOT NULL THEN (
-        SELECT row_to_json(fields)::text FROM timeslot, LATERAL (
-          SELECT
-            timeslot.reference,
-            timeslot.resource_reference AS "resourceReference",
-            to_char(timeslot.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS start,
-            to_char(timeslot.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
-            timeslot.raster,
-            timeslot.default_capacity AS "defaultCapacity",
-            timeslot.default_accept_bookings AS "defaultAcceptBookings",
-            CASE jsonb_typeof(timeslot.address)
-              WHEN 'object' THEN (
-                SELECT row_to_json(fields) FROM jsonb_to_record(timeslot.address) AS fields (city text, "countryCode" text, street text, number text, zip text))
-              ELSE timeslot.address::json
-            END AS address,
-            timeslot.state
-        ) AS fields WHERE timeslot.crm_id = the_crm AND timeslot.id = timeslot_id) END,
+      CASE WHEN rank = 1 AND row_count IS NOT NULL THEN (
+        SELECT content FROM timeslot, timeslot_json(timeslot)
+         WHERE timeslot.crm_id = the_crm AND timeslot.id = timeslot_id) END,
       written.content
     FROM pairs
     LEFT JOIN LATERAL (
-      SELECT appointment.starts_at, CASE WHEN row_count IS NOT NULL THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END AS content
+      SELECT appointment.starts_at, CASE WHEN row_count IS NOT NULL THEN (SELECT content FROM appointment_json(appointment, present, archive_after_days)) END AS content
         FROM appointment
        WHERE appointment.crm_id = the_crm AND appointment.id = pairs.appointment_id
       OFFSET 0) AS written ON true
-   ORDER BY number, place;
+   ORDER BY number, rank;
   IF NOT FOUND THEN RETURN NEXT; END IF;
 END
 $function$;
@@ -1671,6 +1883,29 @@ AS $function$
 BEGIN
   RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid, request -> 'origin'));
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.reference_rejection(the_crm text, embedded jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  all_expired boolean;
+BEGIN
+  SELECT bool_and(coalesce(reserved_until <= scheduling_now(the_crm), false)) INTO all_expired
+    FROM participation
+   WHERE crm_id = the_crm AND reference = ANY (ARRAY(SELECT each ->> 'reference' FROM jsonb_array_elements(embedded) AS each));
+  RETURN CASE all_expired WHEN true THEN retry_answer('reference') WHEN false THEN error_answer('participation.reference_taken') END;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.retry_answer(reason text)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT jsonb_build_object('retry', reason)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.scheduling_now()
@@ -1701,16 +1936,34 @@ AS $function$
     END
     $function$;
 
-CREATE OR REPLACE FUNCTION public.slot_record(appointment appointment, taken bigint)
- RETURNS TABLE(content jsonb)
+CREATE OR REPLACE FUNCTION public.slot_details(resource_reference text, appointment_reference text, product_reference text, description text, capacity bigint, seats bigint, address jsonb, price_value numeric, price_currency text)
+ RETURNS TABLE(content json)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT jsonb_build_object(
-    'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
-    'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
-    'capacity', appointment.capacity, 'seats', greatest(0, appointment.capacity - taken), 'address', appointment.address,
-    'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
+  SELECT row_to_json(fields) FROM (
+    SELECT
+      resource_reference AS "resourceReference",
+      appointment_reference AS "appointmentReference",
+      product_reference AS "productReference",
+      description,
+      capacity,
+      seats,
+      (SELECT location_json.content FROM location_json(slot_details.address)) AS address,
+      (SELECT price_json.content FROM price_json(price_value, price_currency)) AS price
+  ) AS fields
+$function$;
+
+CREATE OR REPLACE FUNCTION public.slot_of(appointment appointment, taken bigint, timeslot_reference text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  RETURN jsonb_build_object(
+    'startsAt', epoch_ms(appointment.starts_at), 'endsAt', epoch_ms(appointment.ends_at), 'timeslotReference', timeslot_reference,
+    'details', (SELECT content::text FROM appointment_slot_details(appointment, taken)));
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.sweep_reservations(request jsonb)
@@ -1718,28 +1971,28 @@ CREATE OR REPLACE FUNCTION public.sweep_reservations(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  place record;
+  target record;
   swept integer := 0;
 BEGIN
-  FOR place IN
+  FOR target IN
     SELECT crm_id, id FROM appointment
      WHERE (crm_id, id) IN (
        SELECT expiration.crm_id, expiration.appointment_id FROM next_expirations((request ->> 'limit')::integer) AS expiration
         WHERE remaining <= interval '0')
        FOR NO KEY UPDATE SKIP LOCKED
   LOOP
-    swept := swept + free_expired_seats(place.crm_id, place.id, request -> 'origin');
+    swept := swept + free_expired_seats(target.crm_id, target.id, request -> 'origin');
   END LOOP;
   RETURN jsonb_build_object('swept', swept, 'nextInMs', (SELECT extract(epoch FROM min(remaining)) * 1000 FROM next_expirations(1)));
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.take_place(request jsonb, opening timeslot, place appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, seats integer)
+CREATE OR REPLACE FUNCTION public.take_place(request jsonb, opening timeslot, target appointment, slot_start timestamp with time zone, slot_end timestamp with time zone, seats integer)
  RETURNS appointment
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF place.id IS NULL THEN
+  IF target.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
       starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
@@ -1747,13 +2000,90 @@ BEGIN
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
-    RETURNING * INTO place;
-    PERFORM append_appointment_changed(place, 'CREATED', request -> 'origin');
+    RETURNING * INTO target;
+    PERFORM append_appointment_changed(target, 'CREATED', request -> 'origin');
   ELSE
-    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
+    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = target.crm_id AND id = target.id RETURNING * INTO target;
   END IF;
-  RETURN place;
+  RETURN target;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.takes_seat(state text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT state IN ('RESERVED', 'BOOKED')
+$function$;
+
+CREATE OR REPLACE FUNCTION public.timeslot_json(timeslot timeslot)
+ RETURNS TABLE(content text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT row_to_json(fields)::text FROM (
+    SELECT
+      timeslot.reference,
+      timeslot.resource_reference AS "resourceReference",
+      moment_json(timeslot.starts_at) AS start,
+      moment_json(timeslot.ends_at) AS "end",
+      timeslot.raster,
+      timeslot.default_capacity AS "defaultCapacity",
+      timeslot.default_accept_bookings AS "defaultAcceptBookings",
+      (SELECT location_json.content FROM location_json(timeslot.address)) AS address,
+      timeslot.state
+  ) AS fields
+$function$;
+
+CREATE OR REPLACE FUNCTION public.transition_error(present text, wanted text, appointment_state text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  IF wanted IN ('RESERVED', 'REQUESTED') THEN
+    RETURN error_answer('participation.state_unsupported', jsonb_build_object(
+      'text', format('A participation cannot be moved to %s; create a new one instead.', wanted),
+      'errors', jsonb_build_array(jsonb_build_object('pointer', '/state', 'detail', format('cannot be %s in an update', wanted)))));
+  END IF;
+  IF is_active(wanted) AND appointment_state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;
+  IF EXISTS (SELECT FROM transitions() WHERE from_state = present AND to_state = wanted) THEN RETURN NULL; END IF;
+  RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format(
+    'A participation that is %s cannot become %s; allowed from here: %s.', present, wanted,
+    coalesce((SELECT string_agg(to_state, ' and ' ORDER BY to_state) FROM transitions() WHERE from_state = present), 'nothing'))));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.transitions()
+ RETURNS TABLE(from_state text, to_state text, has_mail boolean)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  VALUES
+    ('RESERVED', 'BOOKED', true),
+    ('REQUESTED', 'BOOKED', true),
+    ('REQUESTED', 'CANCELED', true),
+    ('BOOKED', 'CANCELED', true),
+    ('RESERVED', 'CANCELED', false),
+    ('DELETED', 'CANCELED', false),
+    ('BOOKED', 'DELETED', false)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.unavailable_answer(reason text)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT error_answer('slot.unavailable', jsonb_build_object('reason', reason, 'text', CASE reason
+    WHEN 'taken' THEN 'The place is taken by another appointment.'
+    WHEN 'full' THEN 'All seats of the appointment are taken.'
+    WHEN 'private' THEN 'The appointment is not publicly bookable.'
+    WHEN 'closed' THEN
+      'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
+      'or it was made by a booking and lies in no bookable timeslot.'
+    WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
+    WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.unmark_appointment()
@@ -1775,3 +2105,16 @@ AS $function$
       RETURN NEW;
     END
     $function$;
+
+CREATE OR REPLACE FUNCTION public.update_participation(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  locked record;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_participation(request);
+  RETURN coalesce(locked.rejection, change_state(request, locked.target, locked.present, NULL)) || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;

@@ -116,6 +116,9 @@ export interface AppointmentTable {
   eventCount: Generated<number>;
 }
 
+/** See states.sql. */
+export type ParticipationState = 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
+
 export interface ParticipationTable {
   crmId: string;
   id: string;
@@ -127,8 +130,8 @@ export interface ParticipationTable {
   email: string | null;
   mobile: string | null;
   note: string | null;
-  state: 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED';
-  /** Placed deliberately: never rejected for lack of capacity. */
+  state: ParticipationState;
+  /** Never rejected for lack of capacity: created with `ignoreCapacity`, or together with the appointment. */
   exempt: boolean;
   /** Set if and only if RESERVED; from this time on the row counts as deleted. */
   reservedUntil: Date | null;

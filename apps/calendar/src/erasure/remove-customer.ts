@@ -8,7 +8,6 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { appendRemovals } from '../events/append-events.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
-import { isActive, takesSeat } from '../participation/moves.ts';
 import { type CustomerId, lockCustomer } from '../customer/lock-customer.ts';
 
 /** A participation that was removed from its appointment, with what the last mail about it needs. */
@@ -57,7 +56,7 @@ async function tryRemove(
   if (participations.some(({ appointmentId: id }) => !locked.has(id))) return undefined;
 
   const leaving = participations.filter(
-    ({ appointmentId: id, state, isOver }) => future.has(id) && isActive(state) && !isOver,
+    ({ appointmentId: id, isActive, isOver }) => future.has(id) && isActive && !isOver,
   );
   if (leaving.length > 0 && !ignoreFutureAppointments) {
     throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
@@ -78,7 +77,7 @@ async function tryRemove(
     staying.map(({ id }) => id),
   );
   const removed = await selectRemoved(tx, customer);
-  bookings.freed(tx, leaving.filter(({ state }) => takesSeat(state)).length);
+  bookings.freed(tx, leaving.filter(({ takesSeat }) => takesSeat).length);
   return removed;
 }
 
@@ -113,6 +112,8 @@ function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId
         'exempt',
         'invited',
         'customerId',
+        sql<boolean>`is_active(state)`.as('isActive'),
+        sql<boolean>`takes_seat(state)`.as('takesSeat'),
         sql<boolean>`coalesce(reserved_until <= ${timeOf(crmId)}, false)`.as('isOver'),
       ])
       .where('crmId', '=', crmId)
@@ -196,7 +197,7 @@ async function endLeftAppointments(
 
 /** Frees their seats as well. */
 async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: string, leaving: Leaving[]): Promise<void> {
-  const seats = leaving.filter(({ state }) => takesSeat(state)).map(({ appointmentId: id }) => id);
+  const seats = leaving.filter(({ takesSeat }) => takesSeat).map(({ appointmentId: id }) => id);
   await sql`
     UPDATE appointment SET taken = taken - freed.seats
       FROM (SELECT id, count(*) AS seats FROM unnest(${seats}::uuid[]) AS id GROUP BY id) AS freed

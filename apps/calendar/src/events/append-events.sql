@@ -4,29 +4,35 @@
 -- `data` has the fields of the message in proto/scheduling/events/v1/events.proto, by their names in TypeScript; a field without a value is null. The
 -- relay encodes it. It is json, because that takes Postgres less time to write than jsonb. test/change-events.test.ts compares what is written here with the messages.
 --
--- `origin` says where a change comes from: actor, request_id and traceparent, and for a change with an event of its own the subject.
+-- `origin` says where a change comes from: actor, request_id and traceparent, and hasMail if the participant gets a mail about it.
 --
 -- All of these are called by other functions only.
 
+CREATE OR REPLACE FUNCTION has_mail(origin jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce((origin ->> 'hasMail')::boolean, false)
+$$;
+
 -- The id of the event of a change: its participation keeps it if there is a mail about the change, so that the next such event names it.
 CREATE OR REPLACE FUNCTION new_mail_event(origin jsonb) RETURNS uuid LANGUAGE sql VOLATILE AS $$
-  SELECT uuidv7() WHERE origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed'
+  SELECT uuidv7() WHERE has_mail(origin)
 $$;
 
 -- Whether there is a mail about a change that puts the booking into the calendar of its person. `new_state` is that of the participation after the change.
 CREATE OR REPLACE FUNCTION invites(origin jsonb, new_state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' AND new_state = 'BOOKED'
+  SELECT has_mail(origin) AND new_state = 'BOOKED'
 $$;
 
--- The data of a ParticipationChanged. `change` is the participation after the change, without a state if it was removed; `subject` says whether there is a
--- mail, and `previous_mail_event` is then the id of the event of the previous one. `ordinal` is the number of the event among those about the appointment (its
+CREATE OR REPLACE FUNCTION participation_subject(has_mail boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN has_mail THEN 'scheduling.calendar.v1.participation-changed' ELSE 'scheduling.calendar.v1.participation-changed-silently' END
+$$;
+
+-- The data of a ParticipationChanged. `change` is the participation after the change, without a state if it was removed; if there is a mail,
+-- `previous_mail_event` is the id of the event of the previous one. `ordinal` is the number of the event among those about the appointment (its
 -- event_count afterwards), and for one that was moved `source_ordinal` that among the events about its previous appointment, `source`.
 CREATE OR REPLACE FUNCTION participation_changed_data(
-  change participation, provider uuid, cause text, from_state text, subject text, actor text, previous_mail_event uuid, ordinal integer,
+  change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer,
   source uuid DEFAULT NULL, source_ordinal integer DEFAULT NULL)
 RETURNS json LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  has_mail boolean := subject = 'scheduling.calendar.v1.participation-changed';
 BEGIN
   RETURN json_build_object(
     'crmId', change.crm_id,
@@ -35,13 +41,13 @@ BEGIN
     'cause', 'PARTICIPATION_CHANGE_CAUSE_' || cause,
     'fromState', 'PARTICIPATION_STATE_' || from_state,
     'toState', 'PARTICIPATION_STATE_' || change.state,
-    'notify', has_mail,
+    'notify', has_mail(origin),
     'appointmentId', change.appointment_id,
     'providerId', provider,
     'customerId', change.customer_id,
-    'actor', coalesce(actor, 'service'),
-    'previousMailEventId', CASE WHEN has_mail THEN previous_mail_event END,
-    'neverInvited', has_mail AND NOT change.invited,
+    'actor', coalesce(origin ->> 'actor', 'service'),
+    'previousMailEventId', CASE WHEN has_mail(origin) THEN previous_mail_event END,
+    'neverInvited', has_mail(origin) AND NOT change.invited,
     'exempt', change.exempt,
     'ordinal', ordinal,
     'previousAppointmentId', source,
@@ -57,9 +63,9 @@ RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO outbox (id, subject, data, request_id, traceparent)
   VALUES (
-    CASE WHEN origin ->> 'subject' = 'scheduling.calendar.v1.participation-changed' THEN change.mail_event_id ELSE uuidv7() END,
-    origin ->> 'subject',
-    participation_changed_data(change, provider, cause, from_state, origin ->> 'subject', origin ->> 'actor', previous_mail_event, ordinal, source, source_ordinal),
+    CASE WHEN has_mail(origin) THEN change.mail_event_id ELSE uuidv7() END,
+    participation_subject(has_mail(origin)),
+    participation_changed_data(change, provider, cause, from_state, origin, previous_mail_event, ordinal, source, source_ordinal),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $$;
@@ -72,13 +78,13 @@ BEGIN
   change.state := NULL;
   change.version := change.version + 1;
   PERFORM append_participation_changed(
-    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"subject": "scheduling.calendar.v1.participation-changed-silently"}', NULL, ordinal);
+    change, provider, 'REMOVED', from_state, coalesce(origin, '{}') || '{"hasMail": false}', NULL, ordinal);
 END
 $$;
 
--- `place` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
+-- `changed` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
 -- revision, and one if it was cancelled. Its creation is the first event about it, and any other the next one after its event_count. (append-events.ts does the same for what these functions do not change.)
-CREATE OR REPLACE FUNCTION append_appointment_changed(place appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION append_appointment_changed(changed appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   is_new boolean := change = 'CREATED';
 BEGIN
@@ -86,15 +92,15 @@ BEGIN
   VALUES (
     'scheduling.calendar.v1.appointment-changed',
     json_build_object(
-      'crmId', place.crm_id,
-      'appointmentId', place.id,
-      'providerId', place.provider_id,
+      'crmId', changed.crm_id,
+      'appointmentId', changed.id,
+      'providerId', changed.provider_id,
       'change', 'APPOINTMENT_CHANGE_' || change,
-      'fromState', CASE WHEN NOT is_new THEN 'APPOINTMENT_STATE_' || place.state END,
-      'version', place.revision + CASE WHEN is_new THEN 0 WHEN place.state = 'ACTIVE' THEN 1 ELSE 2 END,
+      'fromState', CASE WHEN NOT is_new THEN 'APPOINTMENT_STATE_' || changed.state END,
+      'version', changed.revision + CASE WHEN is_new THEN 0 WHEN changed.state = 'ACTIVE' THEN 1 ELSE 2 END,
       'actor', coalesce(origin ->> 'actor', 'service'),
-      'ordinal', CASE WHEN is_new THEN 1 ELSE place.event_count + 1 END,
-      'capacity', place.capacity::integer),
+      'ordinal', CASE WHEN is_new THEN 1 ELSE changed.event_count + 1 END,
+      'capacity', changed.capacity::integer),
     coalesce(origin ->> 'request_id', gen_random_uuid()::text), origin ->> 'traceparent');
 END
 $$;

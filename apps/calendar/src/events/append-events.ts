@@ -8,7 +8,7 @@ import {
   type ParticipationChanged,
 } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
-import { appendEvent, appendEventsWithIds, originJson } from '@scheduling/messaging';
+import { appendEvent, appendEventsWithIds } from '@scheduling/messaging';
 import { currentActor } from '@scheduling/runtime';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AppointmentTable, CalendarSchema, ParticipationTable } from '../db/schema.ts';
@@ -40,14 +40,14 @@ interface Change extends Omit<
  */
 export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Change[]): Promise<void> {
   const actor = currentActor();
-  const places = await takePlaces(
+  const counts = await countEvents(
     tx,
     changes.map(({ crmId, appointmentId }) => ({ crmId, appointmentId })),
   );
   const facts = changes.map((change, index) => ({
     ...change,
     actor,
-    ordinal: places[index]!.ordinal,
+    ordinal: counts[index]!.ordinal,
     previousOrdinal: 0,
   }));
   const withMails = facts.flatMap(({ mail, ...fact }) =>
@@ -60,43 +60,35 @@ export async function appendChanges(tx: Transaction<CalendarSchema>, changes: Ch
   await appendEvent(tx, events.participationChangedSilently, ...silent);
 }
 
-interface Place {
-  /** The number of an event among those about its appointment. */
+interface CountedEvent {
+  /** Its number among the events about the appointment. */
   ordinal: number;
   /** That of the appointment. */
   capacity: number;
 }
 
-/** Counts events about appointments that the transaction has locked, and returns the place of each. */
-async function takePlaces(
+/** Counts events about appointments that the transaction has locked. */
+async function countEvents(
   tx: Transaction<CalendarSchema>,
   about: { crmId: string; appointmentId: string }[],
-): Promise<Place[]> {
+): Promise<CountedEvent[]> {
   const [first] = about;
   if (first === undefined) return [];
-  const { rows } = await sql<Place & { id: string }>`
+  const { rows } = await sql<CountedEvent & { id: string }>`
     UPDATE appointment SET event_count = event_count + counted.events
       FROM (SELECT id, count(*)::integer AS events FROM unnest(${about.map(({ appointmentId }) => appointmentId)}::uuid[]) AS id GROUP BY id) AS counted
      WHERE appointment.crm_id = ${first.crmId} AND appointment.id = counted.id
     RETURNING appointment.id, old.event_count AS ordinal, capacity`.execute(tx);
-  const places = new Map(rows.map(({ id, ...place }) => [id, place]));
+  const counts = new Map(rows.map(({ id, ...count }) => [id, count]));
   return about.map(({ appointmentId }) => {
-    const place = places.get(appointmentId)!;
-    place.ordinal += 1;
-    return { ...place };
+    const count = counts.get(appointmentId)!;
+    count.ordinal += 1;
+    return { ...count };
   });
 }
 
 function mailFacts({ previousMailEventId, invited }: MailEvents) {
   return { previousMailEventId: previousMailEventId ?? undefined, neverInvited: !invited };
-}
-
-/** For a SQL function that changes a participation and records it at once; see append-events.sql. */
-export function changeOrigin(notify: boolean) {
-  return {
-    ...originJson(),
-    subject: (notify ? events.participationChanged : events.participationChangedSilently).subject,
-  };
 }
 
 type RemovedRow = Pick<
@@ -140,8 +132,8 @@ export async function appendAppointmentChange(
   change: AppointmentChange.UPDATED | AppointmentChange.CANCELLED,
   present: ChangedAppointment,
 ): Promise<void> {
-  const [place] = await takePlaces(tx, [{ crmId: present.crmId, appointmentId: present.id }]);
-  await appendAppointmentEvents(tx, change, [{ ...present, ...place! }]);
+  const [count] = await countEvents(tx, [{ crmId: present.crmId, appointmentId: present.id }]);
+  await appendAppointmentEvents(tx, change, [{ ...present, ...count! }]);
 }
 
 /** Records that appointments were deleted; `rows` are these as they were at the end. */
@@ -180,7 +172,7 @@ type KnownAppointmentChange = Exclude<
 async function appendAppointmentEvents(
   tx: Transaction<CalendarSchema>,
   change: KnownAppointmentChange,
-  rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & Partial<ChangedAppointment> & Place)[],
+  rows: (Pick<ChangedAppointment, 'crmId' | 'id' | 'providerId'> & Partial<ChangedAppointment> & CountedEvent)[],
 ): Promise<void> {
   const actor = currentActor();
   const facts = rows.map(({ crmId, id: appointmentId, providerId, state, revision = 0, ordinal, capacity }) => ({

@@ -3,24 +3,28 @@ import { afterCommit, translatePostgresError } from '@scheduling/postgres';
 import type { Metrics } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { Counter } from 'prom-client';
-import type { CalendarSchema } from '../db/schema.ts';
-import { type ParticipationState, seatsOfMove, takesSeat } from './moves.ts';
+import type { CalendarSchema, ParticipationState } from '../db/schema.ts';
 
 /**
  * Counts what this process committed: changes made in a transaction are counted after its commit. This needs no
  * database query.
  */
 export interface BookingMetrics {
-  /** A participation was created in a state, or moved from one state to another. */
-  moved(db: Kysely<CalendarSchema>, crmId: string, from: ParticipationState | undefined, to: ParticipationState): void;
-  /** A participation was moved to another appointment. */
-  relocated(db: Kysely<CalendarSchema>, crmId: string): void;
+  changed(db: Kysely<CalendarSchema>, crmId: string, change: Partial<BookingChange>): void;
   /** Seats of participations that were removed. */
   freed(db: Kysely<CalendarSchema>, seats: number): void;
   /** Expired reservations were removed and their seats freed. */
   expired(db: Kysely<CalendarSchema>, reservations: number): void;
   /** Returns the result of `work`; if it is rejected, counts the reason and rethrows. */
   countRefusal<Result>(crmId: string, work: Promise<Result>): Promise<Result>;
+}
+
+/** What has become of participations that were created or changed. */
+export interface BookingChange {
+  /** How many entered each state, or MOVED to another appointment. */
+  entered: Partial<Record<ParticipationState | 'MOVED', number>> | null;
+  /** How many more seats they take; negative: fewer. */
+  seats: number;
 }
 
 export function createBookingMetrics(metrics: Metrics): BookingMetrics {
@@ -43,15 +47,14 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
     registers,
   });
   return {
-    moved: (db, crmId, from, to) => {
-      const seats = from === undefined ? Number(takesSeat(to)) : seatsOfMove(from, to);
+    changed: (db, crmId, { entered, seats = 0 }) => {
       afterCommit(db, () => {
-        bookings.inc({ crm: crmId, outcome: to.toLowerCase() });
+        for (const [outcome, count] of Object.entries(entered ?? {}))
+          bookings.inc({ crm: crmId, outcome: outcome.toLowerCase() }, count);
         taken.inc(Math.max(0, seats));
         freed.inc(Math.max(0, -seats));
       });
     },
-    relocated: (db, crmId) => afterCommit(db, () => bookings.inc({ crm: crmId, outcome: 'moved' })),
     freed: (db, seats) => afterCommit(db, () => freed.inc(seats)),
     expired: (db, reservations) => {
       afterCommit(db, () => {

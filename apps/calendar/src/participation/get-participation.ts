@@ -1,8 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
-import { findParticipation } from './move-participation.ts';
-import type { ParticipationRecord } from './participation.ts';
+import { type Participation, readParticipation } from './read-participation.ts';
 
 export interface ParticipationKey {
   crmId: string;
@@ -14,10 +13,10 @@ export interface ParticipationKey {
 export async function getParticipation(
   dependencies: CalendarDependencies,
   key: ParticipationKey,
-): Promise<ParticipationRecord> {
-  const { crmId, providerReference, participationReference: reference } = key;
-  const found = await findParticipation(dependencies.database.kysely, { crmId, providerReference, reference });
-  if (found !== undefined && !found.expired) return found;
-  await requireProvider(dependencies, key);
-  throw new DomainError('participation.not_found');
+): Promise<Participation> {
+  const { crmId, participationReference: reference } = key;
+  const { id: providerId } = await requireProvider(dependencies, key);
+  const found = await readParticipation(dependencies.database.kysely, { crmId, providerId, reference });
+  if (found === undefined) throw new DomainError('participation.not_found');
+  return found;
 }

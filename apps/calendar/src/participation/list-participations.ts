@@ -4,13 +4,12 @@ import { type Cursor, isUuid, readCursor } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { fetchIfKnown, findCustomerId } from '../customer/customer-copy.ts';
 import { parseDateTime } from '../date-time.ts';
-import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarSchema, ParticipationState } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { type ListPart, splitForMessages } from '../list-part.ts';
 import { pageCursor } from '../page-cursor.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, readWithRememberedProvider } from '../provider/remembered-providers.ts';
-import type { ParticipationState } from './moves.ts';
 
 export interface ParticipationsQuery {
   crmId: string;

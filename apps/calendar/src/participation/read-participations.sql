@@ -78,10 +78,7 @@ BEGIN
     JOIN participation ON participation.crm_id = the_crm AND participation.id = listed.id
     JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = participation.appointment_id
     LEFT JOIN customer ON customer.crm_id = the_crm AND customer.id = participation.customer_id
-   CROSS JOIN participation_json(
-     participation.crm_id, participation.id, participation.reference, appointment.reference, customer.reference,
-     coalesce(customer.email, participation.email), coalesce(customer.mobile, participation.mobile),
-     coalesce(customer.user_name, participation.name, ''), participation.note, participation.state, participation.reserved_until)
+   CROSS JOIN participation_json(participation, appointment.reference, customer)
    ORDER BY number;
   IF has_more THEN
     RETURN QUERY SELECT NULL, last.starts_at, last.appointment_id, coalesce(last.id, lowest_id);

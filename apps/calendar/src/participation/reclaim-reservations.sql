@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION free_expired_seats(the_crm text, the_appointment uuid, origin jsonb) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   expired participation%ROWTYPE;
-  place appointment%ROWTYPE;
+  target appointment%ROWTYPE;
   freed integer := 0;
 BEGIN
   -- They would have expired without the request that finds them.
@@ -16,8 +16,8 @@ BEGIN
     RETURNING *
   LOOP
     freed := freed + 1;
-    IF freed = 1 THEN SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
-    PERFORM append_participation_removed(expired, place.provider_id, origin, place.event_count + freed);
+    IF freed = 1 THEN SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment; END IF;
+    PERFORM append_participation_removed(expired, target.provider_id, origin, target.event_count + freed);
   END LOOP;
   IF freed > 0 THEN
     UPDATE appointment SET taken = taken - freed, event_count = event_count + freed WHERE crm_id = the_crm AND id = the_appointment;
@@ -54,17 +54,17 @@ $$;
 -- negative: one could not be removed yet. An appointment locked by another transaction is left for the next round, so sweepers never wait for each other.
 CREATE OR REPLACE FUNCTION sweep_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  place record;
+  target record;
   swept integer := 0;
 BEGIN
-  FOR place IN
+  FOR target IN
     SELECT crm_id, id FROM appointment
      WHERE (crm_id, id) IN (
        SELECT expiration.crm_id, expiration.appointment_id FROM next_expirations((request ->> 'limit')::integer) AS expiration
         WHERE remaining <= interval '0')
        FOR NO KEY UPDATE SKIP LOCKED
   LOOP
-    swept := swept + free_expired_seats(place.crm_id, place.id, request -> 'origin');
+    swept := swept + free_expired_seats(target.crm_id, target.id, request -> 'origin');
   END LOOP;
   RETURN jsonb_build_object('swept', swept, 'nextInMs', (SELECT extract(epoch FROM min(remaining)) * 1000 FROM next_expirations(1)));
 END

@@ -1,35 +1,39 @@
-import { DomainError } from '@scheduling/errors';
-import { runOnce } from '@scheduling/postgres';
+import { originJson } from '@scheduling/messaging';
+import type { ParticipationState } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { requireProvider } from '../provider/provider-copy.ts';
-import { findParticipation, moveParticipation, type RequestedMove } from './move-participation.ts';
-import { requireParticipation, type ParticipationRecord } from './participation.ts';
+import { readParticipation } from './read-participation.ts';
+import { settle, type Settled } from './settle.ts';
 
-export interface ParticipationUpdate extends RequestedMove {
+export interface ParticipationUpdate {
   crmId: string;
   providerReference: string;
   participationReference: string;
+  state: ParticipationState;
+  message?: string | undefined;
+  ignoreCapacity: boolean;
+  sendMails: boolean;
 }
 
-/** Update participation (interface 4.3). Rejects like {@link moveParticipation}, and with `provider.not_found`. */
-export async function updateParticipation(
+/**
+ * Changes the state of a participation (interface 4.3); see change-state.sql. Rejects with `provider.not_found`,
+ * `participation.not_found`, `participation.state_unsupported`, `participation.move_not_allowed`,
+ * `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing` or `participation.busy`.
+ */
+export function updateParticipation(
   dependencies: CalendarDependencies,
-  request: ParticipationUpdate,
-): Promise<ParticipationRecord> {
-  const { crmId } = request;
-  const participation = await runOnce(dependencies.database, crmId, {
-    work: async (db): Promise<ParticipationRecord | undefined> => {
-      const present = await findParticipation(db, {
-        crmId,
-        reference: request.participationReference,
-        providerReference: request.providerReference,
-      });
-      return present && moveParticipation(db, dependencies.bookings, present, request);
+  { crmId, providerReference, participationReference: reference, ...change }: ParticipationUpdate,
+): Promise<Settled<{ participation: string }>> {
+  const db = dependencies.database.kysely;
+  return settle(dependencies, {
+    provider: { crmId, providerReference },
+    references: [],
+    call: async ({ id: providerId }) => {
+      const present = await readParticipation(db, { crmId, providerId, reference });
+      const request = { ...change, participationId: present?.id, origin: originJson() };
+      return { name: 'update_participation', request, locks: present?.appointmentReference ?? '' };
     },
-    keep: (moved) => moved && { resourceIds: [moved.id], created: false },
-    replay: (db, { resourceIds }) => requireParticipation(db, { crmId, id: resourceIds[0]! }),
+    read: (participationId) => readParticipation(db, { crmId, participationId }),
+    notFound: 'participation.not_found',
+    busy: 'participation.busy',
   });
-  if (participation !== undefined) return participation;
-  await requireProvider(dependencies, request);
-  throw new DomainError('participation.not_found');
 }

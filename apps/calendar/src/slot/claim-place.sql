@@ -1,10 +1,27 @@
--- How a booking finds and takes its place, whether it is new or moves there.
+-- How a booking finds and takes its place, whether it is new or moves there (interface 10.2 and 10.3).
 --
 -- It locks all bookable timeslots of the resource that overlap the slot, by id, then the appointments that overlap it, by id. Two slots that overlap have
 -- at least one timeslot in common, that of either, so only one booking at a time can find the place free; nobody has to lock the resource. A change of a
 -- timeslot excludes bookings in the same way. Whatever appears between the locks and the next statement, which sees it, makes the attempt stale.
 -- A booking of an appointment that a booking made locks one timeslot that offers it, so that nobody can hide that timeslot meanwhile.
 -- create_appointment locks none of this: it is never refused, so it always counts as later.
+
+-- Why a slot cannot be booked (interface 10.2), as an answer (see answers.sql).
+CREATE OR REPLACE FUNCTION unavailable_answer(reason text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT error_answer('slot.unavailable', jsonb_build_object('reason', reason, 'text', CASE reason
+    WHEN 'taken' THEN 'The place is taken by another appointment.'
+    WHEN 'full' THEN 'All seats of the appointment are taken.'
+    WHEN 'private' THEN 'The appointment is not publicly bookable.'
+    WHEN 'closed' THEN
+      'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
+      'or it was made by a booking and lies in no bookable timeslot.'
+    WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
+    WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
+$$;
+
+CREATE OR REPLACE FUNCTION is_unavailable(answer jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT answer #>> '{error,code}' IS NOT DISTINCT FROM 'slot.unavailable'
+$$;
 
 -- The timeslots that offer an appointment which a booking made: bookable ones with a capacity, in which it lies.
 CREATE OR REPLACE FUNCTION offering_timeslots(appointment appointment) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
@@ -15,12 +32,12 @@ $$;
 
 -- Called by the other functions only.
 --
--- Request: where, either startsAt, minutes (null: one raster) and productReference, with the timeslot `named`, as it was before the locks, or
+-- Request: where, either startsAt, minutes (absent: one raster) and productReference, with the timeslot `named`, as it was before the locks, or
 --   appointmentReference; crmId, providerId, ignoreNotice, origin; and for a participation that leaves the appointment `source`, the participationId.
--- Answer: outcome, which is claimed, stale, appointment_unknown, timeslot_unknown, or unavailable with a reason; reclaimed, the number of expired
---   reservations it removed; and for claimed the place, an appointment to join, or else the period in which one is to be made, and the timeslot, as it is.
+-- Answer: the rejection, an answer (see answers.sql), if it cannot be booked; reclaimed, the number of expired reservations it removed; and the target, an appointment
+--   to join, or else the period in which one is to be made, and the timeslot, as it is.
 CREATE OR REPLACE FUNCTION claim_place(request jsonb, named timeslot, source uuid)
-RETURNS TABLE (outcome text, reason text, reclaimed bigint, place appointment, slot_start timestamptz, slot_end timestamptz, opening timeslot) LANGUAGE plpgsql AS $$
+RETURNS TABLE (rejection jsonb, reclaimed bigint, target appointment, slot_start timestamptz, slot_end timestamptz, opening timeslot) LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
@@ -45,61 +62,59 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
-    IF NOT FOUND THEN outcome := 'timeslot_unknown'; RETURN NEXT; RETURN; END IF;
+    IF NOT FOUND THEN rejection := error_answer('timeslot.not_found'); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
-      outcome := 'stale'; RETURN NEXT; RETURN;
+      rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
-    IF NOT is_step(opening, slot_start, slot_end) THEN outcome := 'unavailable'; reason := 'closed'; RETURN NEXT; RETURN; END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
-    IF opening.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
+    IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
   ELSE
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
-    overlapping := ARRAY[place.id];
-    IF place.when_empty IS NOT NULL THEN
-      offering := (SELECT id FROM offering_timeslots(place) AS id LIMIT 1);
+    SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
+    overlapping := ARRAY[target.id];
+    IF target.when_empty IS NOT NULL THEN
+      offering := (SELECT id FROM offering_timeslots(target) AS id LIMIT 1);
       PERFORM FROM timeslot WHERE crm_id = the_crm AND id = offering FOR KEY SHARE;
     END IF;
   END IF;
   locked := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND id = ANY (overlapping || source) ORDER BY id FOR NO KEY UPDATE);
   reclaimed := (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id);
   IF NOT in_timeslot THEN
-    SELECT * INTO place FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
-    IF NOT FOUND THEN outcome := 'appointment_unknown'; RETURN NEXT; RETURN; END IF;
-    slot_start := place.starts_at;
-    slot_end := place.ends_at;
+    SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND id = ANY (overlapping);
+    IF NOT FOUND THEN rejection := error_answer('appointment.not_found'); RETURN NEXT; RETURN; END IF;
+    slot_start := target.starts_at;
+    slot_end := target.ends_at;
   END IF;
 
   -- The time is read behind the locks: an attempt may have waited for them.
   SELECT * INTO bounds FROM booking_bounds(the_crm, the_provider, scheduling_now(the_crm), (request ->> 'ignoreNotice')::boolean);
-  outcome := 'unavailable';
-  reason := CASE WHEN slot_start < bounds.earliest THEN 'too_soon' WHEN slot_start > bounds.latest THEN 'too_late' END;
-  IF reason IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
+  rejection := CASE WHEN slot_start < bounds.earliest THEN unavailable_answer('too_soon') WHEN slot_start > bounds.latest THEN unavailable_answer('too_late') END;
+  IF rejection IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
 
   IF in_timeslot THEN
     leaves_empty := ends_without(the_crm, source, (request ->> 'participationId')::uuid);
     FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end) ORDER BY id LOOP
       CONTINUE WHEN leaves_empty AND other.id = source;
-      IF other.id <> ALL (locked) THEN outcome := 'stale'; RETURN NEXT; RETURN; END IF;
+      IF other.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
       is_taken := true;
       IF other.starts_at = slot_start AND other.ends_at = slot_end AND other.product_reference = request ->> 'productReference' AND other.accept_bookings THEN
         is_full := true;
-        IF place.id IS NULL AND other.taken < other.capacity THEN place := other; END IF;
+        IF target.id IS NULL AND other.taken < other.capacity THEN target := other; END IF;
       END IF;
     END LOOP;
-    reason := CASE WHEN place.id IS NULL AND is_taken THEN CASE WHEN is_full THEN 'full' ELSE 'taken' END END;
+    rejection := CASE WHEN target.id IS NULL AND is_taken THEN unavailable_answer(CASE WHEN is_full THEN 'full' ELSE 'taken' END) END;
   ELSE
-    is_hidden := place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place));
-    reason := CASE
-      WHEN place.state <> 'ACTIVE' OR is_hidden THEN 'closed'
-      WHEN NOT place.accept_bookings THEN 'private'
-      WHEN place.taken >= place.capacity THEN 'full' END;
-    IF reason IS NULL AND place.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(place) AS id WHERE id = offering) THEN
-      outcome := 'stale'; RETURN NEXT; RETURN;
+    is_hidden := target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target));
+    rejection := CASE
+      WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
+      WHEN NOT target.accept_bookings THEN unavailable_answer('private')
+      WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;
+    IF rejection IS NULL AND target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target) AS id WHERE id = offering) THEN
+      rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
   END IF;
-  IF reason IS NULL THEN outcome := 'claimed'; END IF;
   RETURN NEXT;
 END
 $$;
@@ -109,7 +124,7 @@ CREATE OR REPLACE FUNCTION ends_without(the_crm text, the_appointment uuid, the_
   SELECT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND id = the_appointment AND when_empty IS NOT NULL)
      AND NOT EXISTS (
        SELECT FROM participation
-        WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND state IN ('RESERVED', 'REQUESTED', 'BOOKED'))
+        WHERE crm_id = the_crm AND appointment_id = the_appointment AND id <> the_participation AND is_active(state))
 $$;
 
 -- Takes `seats` in the place that was claimed: in its appointment, or in one that is made there. The event of the participation is counted: it has the event_count
@@ -117,10 +132,10 @@ $$;
 --
 -- Request: crmId, providerId, origin; for an appointment that is made newReference, contentDigest in hex, productReference, description, contactReference,
 --   priceValue, priceCurrency.
-CREATE OR REPLACE FUNCTION take_place(request jsonb, opening timeslot, place appointment, slot_start timestamptz, slot_end timestamptz, seats integer)
+CREATE OR REPLACE FUNCTION take_place(request jsonb, opening timeslot, target appointment, slot_start timestamptz, slot_end timestamptz, seats integer)
 RETURNS appointment LANGUAGE plpgsql AS $$
 BEGIN
-  IF place.id IS NULL THEN
+  IF target.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
       starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
@@ -128,11 +143,11 @@ BEGIN
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
       slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
-    RETURNING * INTO place;
-    PERFORM append_appointment_changed(place, 'CREATED', request -> 'origin');
+    RETURNING * INTO target;
+    PERFORM append_appointment_changed(target, 'CREATED', request -> 'origin');
   ELSE
-    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = place.crm_id AND id = place.id RETURNING * INTO place;
+    UPDATE appointment SET taken = taken + seats, event_count = event_count + 1 WHERE crm_id = target.crm_id AND id = target.id RETURNING * INTO target;
   END IF;
-  RETURN place;
+  RETURN target;
 END
 $$;

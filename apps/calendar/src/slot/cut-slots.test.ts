@@ -39,25 +39,18 @@ function timeslot(number: number, raster = 10): OpenTimeslot {
     startsAt: 0,
     endsAt: dayMs,
     raster,
-    defaultCapacity: 1,
-    address: null,
+    details: '{}',
   });
 }
 
 function appointment(number: number, startsAt: number, minutes = 10): OpenAppointment {
-  const texts = { appointmentReference: `a-${number}`, productReference: 'product', description: null };
   return counted({
-    ...texts,
     id: id(number),
     isMadeByBooking: true,
     resourceReference: 'room',
     startsAt,
     endsAt: startsAt + minutes * minuteMs,
-    capacity: 1,
-    seats: 1,
-    address: null,
-    priceValue: null,
-    priceCurrency: null,
+    details: '{}',
   });
 }
 

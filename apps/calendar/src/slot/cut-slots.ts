@@ -1,6 +1,5 @@
 import TinyQueue from 'tinyqueue';
-import type { Location } from '../db/schema.ts';
-import type { Slot, SlotRecord } from './slot.ts';
+import type { Slot } from './slot.ts';
 
 /** See read-slots.sql. Times are in epoch milliseconds. */
 export interface Calendar {
@@ -24,15 +23,18 @@ export interface OpenTimeslot {
   endsAt: number;
   /** In minutes. */
   raster: number;
-  defaultCapacity: number;
-  address: Location | null;
+  /** Of its free places; see {@link Slot}. */
+  details: string;
 }
 
 /** One that is publicly bookable and has a free seat. */
-export interface OpenAppointment extends Omit<SlotRecord, 'startsAt' | 'endsAt'> {
+export interface OpenAppointment {
   id: string;
+  resourceReference: string;
   startsAt: number;
   endsAt: number;
+  /** See {@link Slot}. */
+  details: string;
   /** Then it is offered by the timeslots in which it lies. */
   isMadeByBooking: boolean;
 }
@@ -176,23 +178,10 @@ function stepFrom({ startsAt, raster }: OpenTimeslot, time: number): number {
 }
 
 function freePlace({ timeslot, lengthMs, startsAt }: Steps): CutSlot {
-  const { id, reference, resourceReference, defaultCapacity, address } = timeslot;
+  const { id, reference, details } = timeslot;
   return {
     position: { startsAt, timeslotId: id, appointmentId: noAppointment },
-    slot: {
-      startsAt,
-      endsAt: startsAt + lengthMs,
-      resourceReference,
-      timeslotReference: reference,
-      appointmentReference: null,
-      productReference: null,
-      description: null,
-      capacity: defaultCapacity,
-      seats: defaultCapacity,
-      address,
-      priceValue: null,
-      priceCurrency: null,
-    },
+    slot: { startsAt, endsAt: startsAt + lengthMs, timeslotReference: reference, details },
   };
 }
 
@@ -283,8 +272,9 @@ function endOfStep(timeslot: OpenTimeslot, startsAt: number, minutes: number | u
 }
 
 function openAppointment(appointment: OpenAppointment, timeslotId: string, timeslotReference: string | null): CutSlot {
+  const { id, startsAt, endsAt, details } = appointment;
   return {
-    position: { startsAt: appointment.startsAt, timeslotId, appointmentId: appointment.id },
-    slot: { ...appointment, timeslotReference },
+    position: { startsAt, timeslotId, appointmentId: id },
+    slot: { startsAt, endsAt, timeslotReference, details },
   };
 }

@@ -4,7 +4,7 @@ import { readCursor } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { addDays, parseDateTime } from '../date-time.ts';
 import { timeOf } from '../db/clock.ts';
-import type { CalendarSchema, Location } from '../db/schema.ts';
+import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { ListPart } from '../list-part.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
@@ -14,11 +14,12 @@ import {
   comparePositions,
   type CutSlot,
   cutSlots,
+  type OpenAppointment,
   type OpenTimeslot,
   type Period,
   type SlotPosition,
 } from './cut-slots.ts';
-import { type SlotRecord, writeSlot } from './slot.ts';
+import { writeSlot } from './slot.ts';
 import { slotCursor } from './slot-cursor.ts';
 
 export interface SlotsQuery {
@@ -206,8 +207,8 @@ interface CalendarRow {
   from: number;
   to: number;
   isLimited: boolean;
-  timeslots: [string, string, string, number, number, number, number, Location | null][] | null;
-  appointments: [string, SlotRecord, boolean][] | null;
+  timeslots: [string, string, string, number, number, number, string][] | null;
+  appointments: [string, string, number, number, string, boolean][] | null;
   occupied: Record<string, Period[]> | null;
 }
 
@@ -216,24 +217,26 @@ function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow
     from,
     to,
     timeslots: (timeslots ?? []).map(
-      ([id, reference, resourceReference, startsAt, endsAt, raster, defaultCapacity, address]): OpenTimeslot => ({
+      ([id, reference, resourceReference, startsAt, endsAt, raster, details]): OpenTimeslot => ({
         id,
         reference,
         resourceReference,
         startsAt,
         endsAt,
         raster,
-        defaultCapacity,
-        address,
+        details,
       }),
     ),
-    appointments: (appointments ?? []).map(([id, { startsAt, endsAt, ...record }, isMadeByBooking]) => ({
-      ...record,
-      id,
-      isMadeByBooking,
-      startsAt: Date.parse(startsAt),
-      endsAt: Date.parse(endsAt),
-    })),
+    appointments: (appointments ?? []).map(
+      ([id, resourceReference, startsAt, endsAt, details, isMadeByBooking]): OpenAppointment => ({
+        id,
+        resourceReference,
+        startsAt,
+        endsAt,
+        details,
+        isMadeByBooking,
+      }),
+    ),
     occupied: new Map(Object.entries(occupied ?? {})),
   };
 }

@@ -6,8 +6,8 @@
 --   from, to      the part of the period for which this is complete: what is before the earliest bookable time is left out, and so is what did not fit into
 --                 the rows. Empty, with `isLimited`, if not even one moment fits
 --   isLimited     whether the rows, and not the period or the horizon, determine where it ends
---   timeslots     by start and id: [id, reference, resource, start, end, raster, capacity, address]
---   appointments  by start and id: [id, what slot_record writes, whether a booking made it]
+--   timeslots     by start and id: [id, reference, resource, start, end, raster, details of its free places (slot-details.sql) as text]
+--   appointments  by start and id: [id, resource, start, end, details as text, whether a booking made it]
 --   occupied      by resource: [[start, end], …], in order, without overlaps
 CREATE OR REPLACE FUNCTION read_slots(request jsonb)
 RETURNS TABLE ("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)
@@ -37,10 +37,10 @@ BEGIN
     FROM booking_bounds(the_crm, the_provider, present, (request ->> 'ignoreNotice')::boolean) AS bounds;
   "isLimited" := false;
 
-  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows), max(starts_at) FILTER (WHERE place > max_rows)
+  SELECT array_agg(id ORDER BY rank) FILTER (WHERE rank <= max_rows), max(starts_at) FILTER (WHERE rank > max_rows)
     INTO opening_ids, limited_end
     FROM (
-      SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS place
+      SELECT id, starts_at, row_number() OVER (ORDER BY starts_at, id) AS rank
         FROM first_timeslots(the_crm, the_provider, the_resource, period_start, period_end, max_rows + 1)
        ORDER BY starts_at, id
        LIMIT max_rows + 1) AS listed;
@@ -48,11 +48,11 @@ BEGIN
 
   -- One of the two halves of the union has nothing to read: which index is best depends on whether a resource is given.
   -- The product is compared after the rows were counted, so that no more of them are read.
-  SELECT array_agg(id ORDER BY place) FILTER (WHERE place <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
-         max(starts_at) FILTER (WHERE place > max_rows)
+  SELECT array_agg(id ORDER BY rank) FILTER (WHERE rank <= max_rows AND accept_bookings AND product_reference = coalesce(the_product, product_reference)),
+         max(starts_at) FILTER (WHERE rank > max_rows)
     INTO open_ids, limited_end
     FROM (
-      SELECT id, starts_at, accept_bookings, product_reference, row_number() OVER (ORDER BY starts_at, id) AS place
+      SELECT id, starts_at, accept_bookings, product_reference, row_number() OVER (ORDER BY starts_at, id) AS rank
         FROM (
           (SELECT * FROM appointment
             WHERE the_resource IS NULL
@@ -69,13 +69,16 @@ BEGIN
   "to" := epoch_ms(period_end);
   timeslots := (
     SELECT json_agg(json_build_array(
-             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, default_capacity, address) ORDER BY starts_at, id)
-      FROM timeslot WHERE crm_id = the_crm AND id = ANY (opening_ids));
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text) ORDER BY starts_at, id)
+      FROM timeslot
+     CROSS JOIN slot_details(resource_reference, NULL, NULL, NULL, default_capacity, default_capacity, address, NULL, NULL) AS details
+     WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
-    SELECT json_agg(json_build_array(id, content, when_empty IS NOT NULL) ORDER BY starts_at, id)
+    SELECT json_agg(json_build_array(
+             id, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), details.content::text, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
-     CROSS JOIN slot_record(appointment, seats.taken)
+     CROSS JOIN appointment_slot_details(appointment, seats.taken) AS details
      WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
   occupied := (
     SELECT json_object_agg(resource_reference, periods)

@@ -17,22 +17,13 @@ CREATE OR REPLACE FUNCTION is_place(appointment appointment, opening timeslot, r
      AND appointment.ends_at = appointment.starts_at + make_interval(mins => coalesce((request ->> 'minutes')::integer, opening.raster::integer)) END
 $$;
 
--- The first and the last whole millisecond at which a slot may begin now, by the provider's booking rules. Days are 24 hours each.
+-- The first and the last whole millisecond at which a slot may begin now, by the minimum notice and the horizon of the provider's booking rules
+-- (interface 10.4). Days are 24 hours each.
 CREATE OR REPLACE FUNCTION booking_bounds(the_crm text, the_provider uuid, present timestamptz, ignores_notice boolean)
 RETURNS TABLE (earliest timestamptz, latest timestamptz) LANGUAGE sql STABLE AS $$
   SELECT date_trunc('milliseconds', present + interval '999 microseconds') + make_interval(mins => CASE WHEN ignores_notice THEN 0 ELSE coalesce(minimum_notice, 0) END),
          coalesce(date_trunc('milliseconds', present) + make_interval(hours => horizon * 24), 'infinity')
     FROM (VALUES (1)) AS one LEFT JOIN booking_rules ON crm_id = the_crm AND provider_id = the_provider
-$$;
-
--- The columns of an appointment that a slot has, in camelCase, with times as text. More seats may be taken than there are: with ignoreCapacity, or before the
--- capacity was reduced. Inlined into queries.
-CREATE OR REPLACE FUNCTION slot_record(appointment appointment, taken bigint) RETURNS TABLE (content jsonb) LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object(
-    'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'resourceReference', appointment.resource_reference,
-    'appointmentReference', appointment.reference, 'productReference', appointment.product_reference, 'description', appointment.description,
-    'capacity', appointment.capacity, 'seats', greatest(0, appointment.capacity - taken), 'address', appointment.address,
-    'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
 $$;
 
 -- Epoch milliseconds. STABLE, as extract is, so that Postgres writes the body in place of a call.

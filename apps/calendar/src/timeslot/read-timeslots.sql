@@ -20,7 +20,7 @@ DECLARE
   the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
-  archived_until timestamptz := present - make_interval(hours => (request ->> 'archiveAfterDays')::integer * 24);
+  archive_after_days integer := request ->> 'archiveAfterDays';
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
   highest_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
   -- The timeslot with which the previous part ended, and the appointment, if the timeslot has more.
@@ -40,10 +40,10 @@ BEGIN
   IF request ? 'ids' THEN
     timeslot_ids := ARRAY(
       SELECT timeslot.id
-        FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS given (id, place)
+        FROM jsonb_array_elements_text(request -> 'ids') WITH ORDINALITY AS given (id, rank)
        -- One by one, whatever the plan assumes about the provider.
        CROSS JOIN LATERAL (SELECT id FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND id = given.id::uuid LIMIT 1) AS timeslot
-       ORDER BY place);
+       ORDER BY rank);
   ELSE
     -- One more than the part may have: each is at least one row.
     timeslot_ids := ARRAY(
@@ -86,37 +86,23 @@ BEGIN
      WHERE filled.room > 0),
   -- Without room, the last pair is one more than the part may have.
   pairs AS (
-    SELECT number, timeslot_id, timeslot_start, listed.id AS appointment_id, coalesce(min(listed.place), 1) AS place,
-        CASE WHEN room > 0 OR max(listed.place) < size THEN count(*) END AS row_count
-      FROM filled LEFT JOIN LATERAL unnest(appointment_ids) WITH ORDINALITY AS listed (id, place) ON true
+    SELECT number, timeslot_id, timeslot_start, listed.id AS appointment_id, coalesce(min(listed.rank), 1) AS rank,
+        CASE WHEN room > 0 OR max(listed.rank) < size THEN count(*) END AS row_count
+      FROM filled LEFT JOIN LATERAL unnest(appointment_ids) WITH ORDINALITY AS listed (id, rank) ON true
      WHERE number > 0
      GROUP BY number, timeslot_id, timeslot_start, size, room, listed.id)
   SELECT timeslot_id, timeslot_start, pairs.appointment_id, written.starts_at, row_count,
-      CASE WHEN place = 1 AND row_count IS NOT NULL THEN (
-        SELECT row_to_json(fields)::text FROM timeslot, LATERAL (
-          SELECT
-            timeslot.reference,
-            timeslot.resource_reference AS "resourceReference",
-            to_char(timeslot.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS start,
-            to_char(timeslot.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "end",
-            timeslot.raster,
-            timeslot.default_capacity AS "defaultCapacity",
-            timeslot.default_accept_bookings AS "defaultAcceptBookings",
-            CASE jsonb_typeof(timeslot.address)
-              WHEN 'object' THEN (
-                SELECT row_to_json(fields) FROM jsonb_to_record(timeslot.address) AS fields (city text, "countryCode" text, street text, number text, zip text))
-              ELSE timeslot.address::json
-            END AS address,
-            timeslot.state
-        ) AS fields WHERE timeslot.crm_id = the_crm AND timeslot.id = timeslot_id) END,
+      CASE WHEN rank = 1 AND row_count IS NOT NULL THEN (
+        SELECT content FROM timeslot, timeslot_json(timeslot)
+         WHERE timeslot.crm_id = the_crm AND timeslot.id = timeslot_id) END,
       written.content
     FROM pairs
     LEFT JOIN LATERAL (
-      SELECT appointment.starts_at, CASE WHEN row_count IS NOT NULL THEN (SELECT content FROM appointment_json(appointment, present, archived_until)) END AS content
+      SELECT appointment.starts_at, CASE WHEN row_count IS NOT NULL THEN (SELECT content FROM appointment_json(appointment, present, archive_after_days)) END AS content
         FROM appointment
        WHERE appointment.crm_id = the_crm AND appointment.id = pairs.appointment_id
       OFFSET 0) AS written ON true
-   ORDER BY number, place;
+   ORDER BY number, rank;
   IF NOT FOUND THEN RETURN NEXT; END IF;
 END
 $$;

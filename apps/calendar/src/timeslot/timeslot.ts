@@ -1,6 +1,5 @@
 import { DomainError } from '@scheduling/errors';
 import type { Selectable } from 'kysely';
-import type { LocationJson } from '../appointment/appointment-json.ts';
 import type { TimeslotTable } from '../db/schema.ts';
 
 export type TimeslotState = 'CREATED' | 'BOOKABLE';
@@ -9,23 +8,10 @@ export type TimeslotRow = Selectable<TimeslotTable>;
 
 /** A timeslot as callers see it, with the appointments of its resource that fall within its window. */
 export interface TimeslotRecord {
-  /** A {@link TimeslotJson}. */
+  /** An object of the REST interface (2.4) without the appointments; see timeslot-json.sql. */
   json: string;
   /** Each an object of the REST interface (2.5). */
   appointments: string[];
-}
-
-/** What read-timeslots.sql writes: an object of the REST interface (2.4) without the appointments. */
-export interface TimeslotJson {
-  reference: string;
-  resourceReference: string;
-  start: string;
-  end: string;
-  raster: number;
-  defaultCapacity: number;
-  defaultAcceptBookings: boolean;
-  address: LocationJson | null;
-  state: TimeslotState;
 }
 
 export function timeslotHasAppointments(references: string[]): DomainError {

@@ -4,7 +4,7 @@ import { type Answer, path, type Problem } from '@scheduling/test-stack/client';
 import { createAppointment, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
-import { practiceForFaults } from './stack.ts';
+import { practiceForFaults } from './stack-with-faults.ts';
 
 const clients = 200;
 

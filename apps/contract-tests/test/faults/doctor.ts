@@ -22,7 +22,7 @@ import { runAdmin } from '@scheduling/test-stack/command';
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { waitForErasures } from '../wait-for-erasures.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 let stack: TestStack;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { createAppointment, createCrm, createPractice, type Practice, type TestC
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { expectLittleGrowth, heldMemory, waitUntilListsRest } from './held-memory.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 /** As objects, or as text, they take more than a process may grow by. */
 const many = 60_000;

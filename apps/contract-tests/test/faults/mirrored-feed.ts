@@ -9,7 +9,7 @@ import { type FeedEvent, readFeed, readFeedPage } from '../feed.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { kill, whileHanging } from './processes.ts';
 import { deliberately, type Office, openOffice, write } from './random-writers.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 const firstSeed = Number(process.env['MIRROR_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** Every run has another seed: MIRROR_SEEDS sets how many a run plays. */

@@ -18,7 +18,7 @@ import { waitForMails } from '@scheduling/test-stack/inbox';
 import { mailsAt, sentMails } from '../mails.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { kill, whileHanging } from './processes.ts';
-import { practiceForFaults } from './stack.ts';
+import { practiceForFaults } from './stack-with-faults.ts';
 
 const timed = { timeout: 240_000 };
 /** interface 7: answered within 2 seconds, plus the network time to the client on a busy machine. */

@@ -17,7 +17,7 @@ import { query } from '@scheduling/test-stack/databases';
 import { type FeedEvent, readFeed } from '../feed.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { kill, whileHanging } from './processes.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 /** How many rounds each test of chance has. */
 const rounds = Number(process.env['REJECTED_ROUNDS'] ?? 5);

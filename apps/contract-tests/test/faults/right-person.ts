@@ -14,7 +14,7 @@ import {
 import { readMails, waitForMails } from '@scheduling/test-stack/inbox';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { kill, whileHanging } from './processes.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 /** How often somebody is booked by a reference that has just changed, in each test. */
 const tries = Number(process.env['RENAME_TRIES'] ?? 60);

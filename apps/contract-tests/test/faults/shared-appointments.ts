@@ -5,7 +5,7 @@ import { createAppointment, newTimeslot, type Practice, type TestCrm } from '@sc
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { expectLittleGrowth, heldMemory, waitUntilListsRest } from './held-memory.ts';
-import { practiceForFaults } from './stack.ts';
+import { practiceForFaults } from './stack-with-faults.ts';
 
 const timeslotCount = 20;
 const appointmentCount = 200;

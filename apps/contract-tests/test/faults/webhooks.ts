@@ -16,7 +16,7 @@ import { query } from '@scheduling/test-stack/databases';
 import { type FeedEvent, readFeed } from '../feed.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { startReceiver, type TestReceiver } from '../webhook-receiver.ts';
-import { stackForFaults } from './stack.ts';
+import { stackForFaults } from './stack-with-faults.ts';
 
 /** How many clients write at the same time. */
 const writers = Number(process.env['WEBHOOK_WRITERS'] ?? 50);

@@ -2,7 +2,7 @@
 --
 -- Request: crmId, id, providerId, providerReference, reference, userName, email, mobile, note, language (the last four may be null), event (a row of the
 --   outbox).
--- Answer: outcome, which is created, exists, or provisional with the id of the customer that has the reference.
+-- Answer: the id of the customer that has the reference, and whether it was created; or provisionalId, if that one is provisional.
 CREATE OR REPLACE FUNCTION create_customer(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   event jsonb := request -> 'event';
@@ -19,12 +19,12 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference';
     -- It may have been deleted since.
     CONTINUE WHEN NOT FOUND;
-    IF other.provisional_until IS NOT NULL THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', other.id); END IF;
-    RETURN jsonb_build_object('outcome', 'exists');
+    IF other.provisional_until IS NOT NULL THEN RETURN jsonb_build_object('provisionalId', other.id); END IF;
+    RETURN jsonb_build_object('id', other.id, 'created', false);
   END LOOP;
 
   INSERT INTO outbox (subject, data, request_id, traceparent)
   VALUES (event ->> 'subject', event -> 'data', event ->> 'request_id', event ->> 'traceparent');
-  RETURN jsonb_build_object('outcome', 'created');
+  RETURN jsonb_build_object('id', request ->> 'id', 'created', true);
 END
 $$;

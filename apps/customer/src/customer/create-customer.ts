@@ -59,25 +59,13 @@ async function tryToCreate(
     request: { ...row, event },
     locks: `${row.providerReference} ${row.reference}`,
   };
-  return callOnce(dependencies.database, crmId, {
-    call,
-    work: async (db, answer: InsertResult) => {
-      switch (answer.outcome) {
-        case 'created':
-          return { customer: row, created: true };
-        case 'exists':
-          return { customer: await requireCustomer(db, request), created: false };
-        case 'provisional':
-          return { provisionalId: answer.id };
-      }
-    },
-    keep: (answer) =>
-      'provisionalId' in answer ? undefined : { resourceIds: [answer.customer.id], created: answer.created },
-    replay: async (db, { resourceIds, created }) => ({
-      customer: await requireCustomer(db, { crmId, id: resourceIds[0]! }),
-      created,
-    }),
-  });
+  const answer = await callOnce<InsertResult>(dependencies.database, call, (kept) => Promise.resolve(kept));
+  if (answer.id === undefined) return answer;
+  const { id, created } = answer;
+  return {
+    customer: id === row.id ? row : await requireCustomer(dependencies.database.kysely, { crmId, id }),
+    created,
+  };
 }
 
 interface CreatedCustomer {
@@ -86,7 +74,7 @@ interface CreatedCustomer {
 }
 
 /** See create-customer.sql. */
-type InsertResult = { outcome: 'created' | 'exists' } | { outcome: 'provisional'; id: string };
+type InsertResult = { id: string; created: boolean } | (Obstacle & { id?: undefined });
 
 export function newRow(providerId: string, request: NewCustomer): CustomerRow {
   const {

@@ -258,9 +258,9 @@ BEGIN
   END IF;
 
   EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
-  IF answer ->> 'outcome' = 'created' THEN
+  IF answer ->> 'id' IS NOT NULL THEN
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
-    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[(answer ->> 'id')::uuid], (answer ->> 'created')::boolean)
     ON CONFLICT (crm_id, key_hash) DO UPDATE
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;
@@ -287,13 +287,13 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND provider_reference = request ->> 'providerReference' AND reference = request ->> 'reference';
     -- It may have been deleted since.
     CONTINUE WHEN NOT FOUND;
-    IF other.provisional_until IS NOT NULL THEN RETURN jsonb_build_object('outcome', 'provisional', 'id', other.id); END IF;
-    RETURN jsonb_build_object('outcome', 'exists');
+    IF other.provisional_until IS NOT NULL THEN RETURN jsonb_build_object('provisionalId', other.id); END IF;
+    RETURN jsonb_build_object('id', other.id, 'created', false);
   END LOOP;
 
   INSERT INTO outbox (subject, data, request_id, traceparent)
   VALUES (event ->> 'subject', event -> 'data', event ->> 'request_id', event ->> 'traceparent');
-  RETURN jsonb_build_object('outcome', 'created');
+  RETURN jsonb_build_object('id', request ->> 'id', 'created', true);
 END
 $function$;
 

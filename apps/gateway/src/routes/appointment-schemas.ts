@@ -138,7 +138,7 @@ export const listAppointmentsSchema = {
     ...pageFields,
   }),
   response: {
-    // Not compiled, because it is sent as a stream.
+    // Without a type, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(appointment, { description: 'The appointments', headers: linkHeader })),
     ...problems(['appointment.invalid', 'provider.not_found']),
   },
@@ -156,7 +156,7 @@ export const getAppointmentSchema = {
   tags: ['Appointments'],
   params: appointmentParams,
   response: {
-    // Not compiled, because the calendar sends JSON.
+    // Without a type, because the JSON of calendar is sent as it is.
     200: Type.Unsafe<unknown>(wrapped('appointment', appointment, 'The appointment')),
     ...problems(['provider.not_found', 'appointment.not_found']),
   },
@@ -196,7 +196,8 @@ export const createAppointmentSchema = {
     ],
   }),
   response: {
-    200: wrapped('appointment', appointment, 'The appointment already exists'),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrapped('appointment', appointment, 'The appointment already exists')),
     201: Type.Unsafe<unknown>({
       if: { type: 'array' },
       // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
@@ -265,7 +266,7 @@ export const updateAppointmentSchema = {
   querystring: Type.Object({ sendMails }),
   body: appointmentChange,
   response: {
-    // Not compiled, because the calendar sends JSON.
+    // Without a type, because the JSON of calendar is sent as it is.
     200: Type.Unsafe<unknown>(
       wrapped('appointment', appointment, 'The updated appointment', { ...appointmentExample, participations: [] }),
     ),
@@ -296,7 +297,7 @@ export const cancelAppointmentSchema = {
     { title: 'Cancellation', examples: [{ appointmentReference: 'a-1@acme' }] },
   ),
   response: {
-    // Not compiled, because the calendar sends JSON.
+    // Without a type, because the JSON of calendar is sent as it is.
     200: Type.Unsafe<unknown>(
       wrapped('appointment', appointment, 'The cancelled appointment', {
         ...appointmentExample,

@@ -5,7 +5,6 @@ import type { Static } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
-import { apiInfoValue } from '../schemas.ts';
 import {
   countSlots,
   deletionTarget,
@@ -25,6 +24,7 @@ import {
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
+import { wrapJson } from './wrap-json.ts';
 
 /** interface 4.2. */
 export function appointmentRoutes(
@@ -49,7 +49,7 @@ export function appointmentRoutes(
       { schema: getAppointmentSchema },
       async ({ params }, reply) => {
         const { json } = await appointments.getAppointment(params);
-        return reply.type(jsonType).send(wrappedAppointment(json));
+        return reply.type(jsonType).send(wrapJson('appointment', json));
       },
     );
 
@@ -73,7 +73,7 @@ export function appointmentRoutes(
           ...toAppointmentChange(body),
           sendMails: query.sendMails,
         });
-        return reply.type(jsonType).send(wrappedAppointment(json));
+        return reply.type(jsonType).send(wrapJson('appointment', json));
       },
     );
 
@@ -83,7 +83,7 @@ export function appointmentRoutes(
         appointmentReference: requiredArgument('appointmentReference', body, query),
         message: singleArgument('message', body, query),
       });
-      return reply.type(jsonType).send(wrappedAppointment(json));
+      return reply.type(jsonType).send(wrapJson('appointment', json));
     });
 
     app.delete(
@@ -109,7 +109,7 @@ async function create(
     return { created: true, json: `[${json.toString()}]` };
   }
   const { created, json } = await appointments.createAppointment(provider, toCreateAppointment(body));
-  return { created, json: wrappedAppointment(json) };
+  return { created, json: wrapJson('appointment', json) };
 }
 
 function toFilter(query: Static<typeof listAppointmentsSchema.querystring>) {
@@ -123,10 +123,6 @@ function toFilter(query: Static<typeof listAppointmentsSchema.querystring>) {
     limit: query.limit,
     cursor: query.cursor,
   };
-}
-
-function wrappedAppointment(json: Buffer): string {
-  return `{"api-info":${JSON.stringify(apiInfoValue)},"appointment":${json.toString()}}`;
 }
 
 function weightOfCreation({ body }: FastifyRequest): number {

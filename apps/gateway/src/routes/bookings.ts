@@ -25,12 +25,14 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { type Fault, invalidRequest } from '../problem.ts';
-import { apiInfoValue, problems, wrapped } from '../schemas.ts';
+import { problems, wrapped } from '../schemas.ts';
 import { priceInput } from './appointment-schemas.ts';
 import { customerExample, newCustomerFields } from './customers.ts';
-import { participation, participationExample, presentParticipation, sendMails } from './participations.ts';
+import { jsonType } from './json-stream.ts';
+import { participation, participationExample, sendMails } from './participations.ts';
 import { providerParams } from './path-parameters.ts';
 import { ignoreNotice, slot, slotExample } from './slots.ts';
+import { wrapJson } from './wrap-json.ts';
 
 /** interface 10.2 and 10.3. */
 export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
@@ -50,28 +52,29 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
         });
         return reply
           .code(answer.created ? 201 : 200)
-          .send({ 'api-info': apiInfoValue, booking: presentBooking(answer) });
+          .type(jsonType)
+          .send(wrapJson('booking', bookingJson(answer)));
       },
     );
 
     app.post(
       '/provider/:providerRef/bookings/:participationRef',
       { schema: changeBookingSchema },
-      async ({ params, body, query }) => {
+      async ({ params, body, query }, reply) => {
         const answer = await bookings.changeBooking(params, {
           ...givenFields(changeBookingSchema.querystring, query),
           place: toNewPlace(body),
           customer: toCustomer(body),
           message: given(body.message),
         });
-        return { 'api-info': apiInfoValue, booking: presentBooking(answer) };
+        return reply.type(jsonType).send(wrapJson('booking', bookingJson(answer)));
       },
     );
   };
 }
 
-function presentBooking({ participation: booked, slotJson }: ChangeBookingResponse) {
-  return { participation: presentParticipation(booked!), slot: JSON.parse(slotJson.toString()) as Static<typeof slot> };
+function bookingJson({ participationJson, slotJson }: ChangeBookingResponse): string {
+  return `{"participation":${participationJson.toString()},"slot":${slotJson.toString()}}`;
 }
 
 function toPlace(body: InTimeslot | InAppointment): BookSlotRequest['place'] {
@@ -287,8 +290,9 @@ const createBookingSchema = {
     ],
   }),
   response: {
-    200: wrapped('booking', booking, 'The booking already exists', bookingExample),
-    201: wrapped('booking', booking, 'Booked', bookingExample),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrapped('booking', booking, 'The booking already exists', bookingExample)),
+    201: Type.Unsafe<unknown>(wrapped('booking', booking, 'Booked', bookingExample)),
     ...problems(
       [
         'booking.invalid',
@@ -320,10 +324,13 @@ const changeBookingSchema = {
   querystring: Type.Object({ sendMails, ignoreNotice }),
   body: changeBody,
   response: {
-    200: wrapped('booking', booking, 'The booking', {
-      ...bookingExample,
-      slot: { ...bookingExample.slot, start: '2030-05-06T08:30:00Z', end: '2030-05-06T09:00:00Z' },
-    }),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(
+      wrapped('booking', booking, 'The booking', {
+        ...bookingExample,
+        slot: { ...bookingExample.slot, start: '2030-05-06T08:30:00Z', end: '2030-05-06T09:00:00Z' },
+      }),
+    ),
     ...problems(
       [
         'booking.invalid',

@@ -196,7 +196,7 @@ const listCustomersSchema = {
     ...pageFields,
   }),
   response: {
-    // Not compiled, because it is sent as a stream.
+    // Without a type, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(customer, { description: 'The customers', headers: linkHeader })),
     ...problems(['customer.invalid', 'provider.not_found']),
   },

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type Participation, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import type { Admission } from '../admission.ts';
@@ -18,19 +18,11 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, pageFields } from '../paging.ts';
-import {
-  apiInfoValue,
-  instant,
-  list,
-  nullable,
-  nullableString,
-  presentEnum,
-  presentInstant,
-  problems,
-  wrapped,
-} from '../schemas.ts';
+import { instant, list, nullable, nullableString, problems, wrapped } from '../schemas.ts';
 import { listConfig, sendList } from './json-list.ts';
+import { jsonType } from './json-stream.ts';
 import { providerParams } from './path-parameters.ts';
+import { wrapJson } from './wrap-json.ts';
 
 /** interface 4.3. */
 export function participationRoutes(
@@ -62,47 +54,38 @@ export function participationRoutes(
     app.get(
       '/provider/:providerRef/participations/:participationRef',
       { schema: getParticipationSchema },
-      async ({ params }) => {
-        const { participation } = await participations.getParticipation(params);
-        return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+      async ({ params }, reply) => {
+        const { json } = await participations.getParticipation(params);
+        return reply.type(jsonType).send(wrapJson('participation', json));
       },
     );
 
     app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
       const { params, body, query } = request;
-      const { participation, created } = await participations.createParticipation(params, {
+      const { json, created } = await participations.createParticipation(params, {
         ...givenFields(createParticipationSchema.body, body),
         ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
       });
       return reply
         .code(created ? 201 : 200)
-        .send({ 'api-info': apiInfoValue, participation: presentParticipation(participation!) });
+        .type(jsonType)
+        .send(wrapJson('participation', json));
     });
 
     app.post(
       '/provider/:providerRef/participations/:participationRef',
       { schema: updateParticipationSchema },
-      async (request) => {
+      async (request, reply) => {
         const { params, body, query } = request;
-        const { participation } = await participations.updateParticipation(params, {
+        const { json } = await participations.updateParticipation(params, {
           ...givenFields(updateParticipationSchema.body, body),
           ...givenFields(updateParticipationSchema.querystring, query),
           state: ParticipationState[body.state],
         });
-        return { 'api-info': apiInfoValue, participation: presentParticipation(participation!) };
+        return reply.type(jsonType).send(wrapJson('participation', json));
       },
     );
-  };
-}
-
-/** The fields of a participation, both on its own and within an appointment (interface 2.6). */
-export function presentParticipation(participation: Participation) {
-  return {
-    ...participation,
-    state: presentEnum(ParticipationState, participation.state),
-    messages: participation.messages.length > 0 ? participation.messages : null,
-    expiresAt: participation.expiresAt && presentInstant(participation.expiresAt),
   };
 }
 
@@ -127,6 +110,7 @@ export const canceledParticipationExample = {
   messages: ['See you then!', 'We are ill, sorry.'],
 };
 
+/** Both on its own and within an appointment (interface 2.6). */
 export const participation = Type.Object(
   {
     reference: Type.String(),
@@ -175,7 +159,7 @@ const listParticipationsSchema = {
     ...pageFields,
   }),
   response: {
-    // Not compiled, because it is sent as a stream.
+    // Without a type, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(participation, { description: 'The participations', headers: linkHeader })),
     ...problems(['participation.invalid', 'provider.not_found']),
   },
@@ -188,7 +172,8 @@ const getParticipationSchema = {
   tags: ['Participations'],
   params: participationParams,
   response: {
-    200: wrapped('participation', participation, 'The participation'),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrapped('participation', participation, 'The participation')),
     ...problems(['provider.not_found', 'participation.not_found']),
   },
 } as const;
@@ -228,8 +213,9 @@ const createParticipationSchema = {
     },
   ),
   response: {
-    200: wrapped('participation', participation, 'The participation already exists'),
-    201: wrapped('participation', participation, 'Created'),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrapped('participation', participation, 'The participation already exists')),
+    201: Type.Unsafe<unknown>(wrapped('participation', participation, 'Created')),
     ...problems(
       [
         'participation.invalid',
@@ -262,7 +248,10 @@ const updateParticipationSchema = {
     { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
   ),
   response: {
-    200: wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(
+      wrapped('participation', participation, 'The updated participation', canceledParticipationExample),
+    ),
     ...problems(
       [
         'participation.invalid',

@@ -95,7 +95,7 @@ const listSlotsSchema = {
     ...pageFields,
   }),
   response: {
-    // Not compiled, because it is sent as a stream.
+    // Without a type, because it is sent as a stream.
     200: Type.Unsafe<unknown>(list(slot, { description: 'The slots', headers: linkHeader })),
     ...problems(['slot.invalid', 'provider.not_found']),
   },

@@ -1,17 +1,10 @@
-import { type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import type { Timeslot } from '@scheduling/contracts/calendar/v1';
 import { describe, expect, it } from 'vitest';
-import { type TimeslotJson, type TimeslotsPart, timeslotTexts } from './timeslot-texts.ts';
-
-const toJson: TimeslotJson = ({ reference }) => JSON.stringify({ reference, appointments: [] });
+import { type TimeslotsPart, timeslotTexts } from './timeslot-texts.ts';
 
 function newTimeslot(reference: string, ...appointments: string[]): Timeslot {
   return {
-    reference,
-    resourceReference: 'r',
-    raster: 30,
-    defaultCapacity: 1,
-    defaultAcceptBookings: true,
-    state: TimeslotState.BOOKABLE,
+    json: Buffer.from(JSON.stringify({ reference })),
     appointmentsJson: Buffer.from(appointments.map((appointment) => JSON.stringify(appointment)).join(',')),
   };
 }
@@ -21,7 +14,7 @@ async function textsOf(...timeslots: [continued: boolean, ...Timeslot[]][]): Pro
     for (const [index, [continued, ...part]] of timeslots.entries())
       yield { timeslots: part, continued, continuation: index === timeslots.length - 1 ? undefined : 'x' };
   }
-  const chunks = timeslotTexts(parts(), toJson, { before: '[', after: ']' });
+  const chunks = timeslotTexts(parts(), { before: '[', after: ']' });
   const texts: string[] = [];
   for (;;) {
     const { value, done } = await chunks.next();

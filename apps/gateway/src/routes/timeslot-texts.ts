@@ -1,5 +1,6 @@
 import type { Timeslot } from '@scheduling/contracts/calendar/v1';
 import type { JsonTexts } from './json-stream.ts';
+import type { Wrapper } from './wrap-json.ts';
 
 export interface TimeslotsPart {
   timeslots: Timeslot[];
@@ -23,25 +24,15 @@ export async function* partsFrom(first: TimeslotsPart, readPart: ReadPart): Asyn
   return undefined;
 }
 
-/** Returns a timeslot as JSON that ends with an empty array of appointments. */
-export type TimeslotJson = (timeslot: Timeslot) => string;
-
-/**
- * Timeslots, separated by commas, with what is sent before and after them. The appointments of one may come in several
- * parts.
- */
-export async function* timeslotTexts(
-  parts: AsyncIterable<TimeslotsPart>,
-  toJson: TimeslotJson,
-  around: { before: string; after: string },
-): JsonTexts {
-  let text = around.before;
+/** Timeslots in a wrapper, separated by commas. The appointments of one may come in several parts. */
+export async function* timeslotTexts(parts: AsyncIterable<TimeslotsPart>, { before, after }: Wrapper): JsonTexts {
+  let text = before;
   let last: { hasAppointments: boolean } | undefined;
   for await (const { timeslots, continued, continuation } of parts) {
-    for (const [index, timeslot] of timeslots.entries()) {
-      const appointments = timeslot.appointmentsJson.toString();
+    for (const [index, { json, appointmentsJson }] of timeslots.entries()) {
+      const appointments = appointmentsJson.toString();
       if (index > 0 || continued !== true || last === undefined) {
-        text += (last === undefined ? '' : `${endOfTimeslot},`) + toJson(timeslot).slice(0, -endOfTimeslot.length);
+        text += (last === undefined ? '' : `${endOfTimeslot},`) + beginningOf(json);
         last = { hasAppointments: false };
       }
       if (appointments === '') continue;
@@ -52,7 +43,12 @@ export async function* timeslotTexts(
     yield text;
     text = '';
   }
-  return text + (last === undefined ? '' : endOfTimeslot) + around.after;
+  return text + (last === undefined ? '' : endOfTimeslot) + after;
+}
+
+/** Of a timeslot, up to its appointments. */
+function beginningOf(json: Buffer): string {
+  return `${json.toString().slice(0, -1)},"appointments":[`;
 }
 
 const endOfTimeslot = ']}';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type NewTimeslot, type Timeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { type NewTimeslot, TimeslotState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
@@ -19,13 +19,14 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
-import { apiInfoValue, instant, list, presentEnum, presentInstant, problems, wrapped } from '../schemas.ts';
+import { instant, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { sendJson } from './json-stream.ts';
 import { address, addressInput, toLocation } from './locations.ts';
 import { providerParams } from './path-parameters.ts';
-import { partsFrom, type ReadPart, type TimeslotsPart, type TimeslotJson, timeslotTexts } from './timeslot-texts.ts';
+import { partsFrom, type ReadPart, type TimeslotsPart, timeslotTexts } from './timeslot-texts.ts';
+import { wrapperOf } from './wrap-json.ts';
 
 /**
  * interface 4.1. The timeslots come from calendar in parts, because nobody knows how many appointments they contain.
@@ -46,7 +47,7 @@ export function timeslotRoutes(
         });
         const parts = partsFrom(first, restOfAnswer(timeslots, params));
         void reply.code(created ? 201 : 200);
-        return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), array), { admitted: true });
+        return sendJson({ request, reply, admission }, timeslotTexts(parts, array), { admitted: true });
       },
     );
 
@@ -63,7 +64,7 @@ export function timeslotRoutes(
             void reply.header('link', linkToNext(publicUrl, request.url, 'cursor', first.nextCursor));
           yield* partsFrom(first, readPart);
         }
-        return sendJson({ request, reply, admission }, timeslotTexts(listed(), toJson(reply), array));
+        return sendJson({ request, reply, admission }, timeslotTexts(listed(), array));
       },
     );
 
@@ -77,7 +78,7 @@ export function timeslotRoutes(
           state: body.state && TimeslotState[body.state],
         });
         const parts = partsFrom({ timeslots: [timeslot!], continuation }, restOfAnswer(timeslots, params));
-        return sendJson({ request, reply, admission }, timeslotTexts(parts, toJson(reply), wrapper), {
+        return sendJson({ request, reply, admission }, timeslotTexts(parts, wrapperOf('timeslot')), {
           admitted: true,
         });
       },
@@ -95,7 +96,6 @@ export function timeslotRoutes(
 }
 
 const array = { before: '[', after: ']' };
-const wrapper = { before: `{"api-info":${JSON.stringify(apiInfoValue)},"timeslot":`, after: '}' };
 
 /** Nobody knows how many appointments they contain. */
 const isStreamed = (): boolean => true;
@@ -119,24 +119,6 @@ function restOfAnswer(
 ): ReadPart {
   return (continuation) =>
     timeslots.listTimeslots({ crmId, providerRef }, { resourceReference: '', from: '', to: '', continuation });
-}
-
-/** As the schema of the responses says. */
-function toJson(reply: FastifyReply): TimeslotJson {
-  const write = reply.compileSerializationSchema(timeslotSchema);
-  return (timeslot) => write(presentTimeslot(timeslot));
-}
-
-/** Its appointments are JSON already, and are sent in its array. */
-function presentTimeslot(timeslot: Timeslot) {
-  return {
-    ...timeslot,
-    start: presentInstant(timeslot.start),
-    end: presentInstant(timeslot.end),
-    address: timeslot.address?.kind?.value,
-    state: presentEnum(TimeslotState, timeslot.state),
-    appointments: [],
-  };
 }
 
 /** interface 3.3. */
@@ -196,9 +178,6 @@ const timeslot = Type.Object(
   { title: 'Timeslot', examples: [timeslotExample] },
 );
 
-/** A single object, because Fastify compiles each schema once per route. */
-const timeslotSchema: Record<string, unknown> = { ...timeslot };
-
 const timeslotParams = Type.Object({
   ...providerParams.properties,
   timeslotRef: pathReference('Reference of the timeslot.'),
@@ -235,8 +214,9 @@ const createTimeslotsSchema = {
     },
   ),
   response: {
-    201: list(timeslot, { description: 'In the order of the request' }),
-    200: list(timeslot, { description: 'All of them already exist' }),
+    // Without a type, because it is sent as a stream.
+    201: Type.Unsafe<unknown>(list(timeslot, { description: 'In the order of the request' })),
+    200: Type.Unsafe<unknown>(list(timeslot, { description: 'All of them already exist' })),
     ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.reference_taken'], {
       body: true,
       idempotencyKey: true,
@@ -252,7 +232,8 @@ const listTimeslotsSchema = {
   params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
-    200: list(timeslot, { description: 'The timeslots', headers: linkHeader }),
+    // Without a type, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(timeslot, { description: 'The timeslots', headers: linkHeader })),
     ...problems(['timeslot.invalid', 'provider.not_found']),
   },
 } as const;
@@ -275,7 +256,10 @@ const updateTimeslotSchema = {
     { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },
   ),
   response: {
-    200: wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
+    // Without a type, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(
+      wrapped('timeslot', timeslot, 'The updated timeslot', { ...timeslotExample, end: '2030-05-06T11:00:00Z' }),
+    ),
     ...problems(['timeslot.invalid', 'provider.not_found', 'timeslot.not_found', 'timeslot.has_appointments'], {
       body: true,
     }),

@@ -313,9 +313,9 @@ BEGIN
   END IF;
 
   EXECUTE format('SELECT %I($1)', request ->> 'name') INTO answer USING request -> 'request';
-  IF answer ->> 'outcome' = 'created' THEN
+  IF answer ->> 'id' IS NOT NULL THEN
     INSERT INTO idempotency_key (crm_id, key_hash, fingerprint, resource_ids, created)
-    VALUES (the_crm, the_key, the_fingerprint, ARRAY[coalesce(answer ->> 'id', request #>> '{request,id}')::uuid], true)
+    VALUES (the_crm, the_key, the_fingerprint, ARRAY[(answer ->> 'id')::uuid], (answer ->> 'created')::boolean)
     ON CONFLICT (crm_id, key_hash) DO UPDATE
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;

@@ -1,9 +1,4 @@
-import {
-  type GetParticipationNoticeResponse,
-  type Location,
-  ParticipationState,
-  type Price,
-} from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse, Location, Price } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import ICAL from 'ical.js';
 import { type ParsedMail, simpleParser } from 'mailparser';
@@ -62,25 +57,16 @@ const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQU
 const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANCEL' };
 
 function compose(facts: Facts, change: Change = {}): MailContent {
-  const notice: GetParticipationNoticeResponse = {
-    participation: { reference: 'R-1', name: '', state: ParticipationState.BOOKED, messages: [] },
-    appointment: {
-      reference: 'one',
-      acceptBookings: true,
-      archived: false,
-      capacity: 1,
-      description: facts.description ?? 'Yoga',
-      start: new Date(facts.start ?? '2030-07-01T08:00:00Z'),
-      end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
-      address: facts.address,
-      price: facts.price,
-      productReference: 'yoga',
-      resourceReference: 'room',
-      state: 'APPOINTMENT_STATE_ACTIVE',
-    },
-    providerId: provider.id,
+  const mailData: GetParticipationMailDataResponse = {
     currentVersion: 1,
+    reference: 'R-1',
     message: facts.message,
+    providerId: provider.id,
+    description: facts.description ?? 'Yoga',
+    start: new Date(facts.start ?? '2030-07-01T08:00:00Z'),
+    end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
+    address: facts.address,
+    price: facts.price,
   };
   const [by, through, recipient] = [
     { ...provider, ...change.provider },
@@ -94,7 +80,7 @@ function compose(facts: Facts, change: Change = {}): MailContent {
     mail: change.mail ?? confirmed,
     actor: change.actor ?? 'crm:key',
     recipient,
-    notice,
+    mailData,
     provider: by,
     crm: through,
     senderAddress,

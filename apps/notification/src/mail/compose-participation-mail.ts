@@ -1,4 +1,4 @@
-import type { Appointment, GetParticipationNoticeResponse } from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { type CalendarMethod, type CalendarOrganizer, writeCalendar } from '../calendar/write-calendar.ts';
 import type { MailAddress, MailCalendar, MailContent } from '../db/schema.ts';
@@ -36,7 +36,7 @@ export interface ParticipationMail {
   actor: string;
   recipient: Recipient;
   /** What it says of the participant is not used. */
-  notice: GetParticipationNoticeResponse;
+  mailData: GetParticipationMailDataResponse;
   provider: Provider;
   crm: Crm;
   senderAddress: string;
@@ -47,10 +47,9 @@ export interface ParticipationMail {
 
 /** The mail about a booking, in the customer's language or else the CRM's; times are in the provider's zone. */
 export function composeParticipationMail(request: ParticipationMail): MailContent {
-  const { mail, recipient, notice, provider, crm, senderAddress } = request;
-  const appointment = notice.appointment!;
+  const { mail, recipient, provider, crm, senderAddress } = request;
   const language = chooseLanguage(recipient.language, crm.language);
-  const parts = partsOf(request, appointment, language);
+  const parts = partsOf(request, language);
   return {
     from: senderForProvider(provider, crm, senderAddress),
     replyTo: replyAddressOf(provider),
@@ -59,16 +58,16 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
     subject: parts.subject,
     text: renderText(parts),
     html: renderHtml(parts),
-    calendars: mail.calendar ? [calendarOf(request, mail.calendar, appointment, language.locale)] : [],
+    calendars: mail.calendar ? [calendarOf(request, mail.calendar, language.locale)] : [],
   };
 }
 
-function partsOf(request: ParticipationMail, appointment: Appointment, { texts, locale }: Language): MailParts {
-  const { mail, recipient, notice, provider, crm } = request;
-  const facts = factsOf(mail, appointment);
+function partsOf(request: ParticipationMail, { texts, locale }: Language): MailParts {
+  const { mail, recipient, mailData, provider, crm } = request;
+  const facts = factsOf(request);
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
-  const message = multiLine(notice.message ?? '');
+  const message = multiLine(mailData.message ?? '');
   return {
     locale,
     tone: toneOf(mail),
@@ -80,7 +79,7 @@ function partsOf(request: ParticipationMail, appointment: Appointment, { texts, 
     greeting: texts.greeting(singleLine(recipient.name)),
     lead,
     cause: causeOf(request, texts),
-    appointment: describeAppointment(facts, provider, locale, detailsOf(request, appointment, { texts, locale })),
+    appointment: describeAppointment(facts, provider, locale, detailsOf(request, { texts, locale })),
     message: message ? { label: texts.labels.message(name), lines: message.split('\n') } : undefined,
     calendarNote:
       mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation),
@@ -107,12 +106,9 @@ function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancel
 }
 
 /** No price once it has ended: the service does not know whether the provider charges for it. */
-function detailsOf(
-  { mail, notice }: ParticipationMail,
-  { price }: Appointment,
-  { texts: { labels }, locale }: Language,
-): Detail[] {
-  const reference = { label: labels.reference, value: singleLine(notice.participation!.reference) };
+function detailsOf({ mail, mailData }: ParticipationMail, { texts: { labels }, locale }: Language): Detail[] {
+  const reference = { label: labels.reference, value: singleLine(mailData.reference) };
+  const { price } = mailData;
   const showsPrice = price && price.value > 0 && toneOf(mail) !== 'ended';
   return showsPrice ? [{ label: labels.price, value: formatPrice(price, locale) }, reference] : [reference];
 }
@@ -121,25 +117,20 @@ function toneOf({ template }: MailOfChange): Tone {
   return participationMailKinds[template].tone;
 }
 
-function calendarOf(
-  request: ParticipationMail,
-  method: CalendarMethod,
-  appointment: Appointment,
-  locale: string,
-): MailCalendar {
-  const { participationId, version, mail, recipient, notice, provider, organizer, writtenAt } = request;
-  const facts = factsOf(mail, appointment);
+function calendarOf(request: ParticipationMail, method: CalendarMethod, locale: string): MailCalendar {
+  const { participationId, version, recipient, mailData, provider, organizer, writtenAt } = request;
+  const facts = factsOf(request);
   const text = writeCalendar({
     participationId,
     version,
     method,
     summary: titleOf(facts, provider),
-    start: facts.start,
-    end: facts.end,
+    start: facts.start!,
+    end: facts.end!,
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: [
-      multiLine(notice.message ?? ''),
+      multiLine(mailData.message ?? ''),
       [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n'),
     ]
       .filter(Boolean)
@@ -155,7 +146,6 @@ function addressOf({ name, email }: Recipient): MailAddress {
   return { name: singleLine(name), address: email };
 }
 
-function factsOf(mail: MailOfChange, { description, start, end, address }: Appointment): AppointmentFacts {
-  const facts = { description, start: start!, end: end!, address };
-  return toneOf(mail) === 'ended' ? withoutLinks(facts) : facts;
+function factsOf({ mail, mailData }: ParticipationMail): AppointmentFacts {
+  return toneOf(mail) === 'ended' ? withoutLinks(mailData) : mailData;
 }

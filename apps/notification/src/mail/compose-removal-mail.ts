@@ -45,7 +45,7 @@ export function composeRemovalMail(request: RemovalMail): MailContent {
 
 function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, locale }: Language): MailParts {
   const { subject, ...mail } = texts.mails['removed-by-deletion'];
-  const facts = factsOf(removed);
+  const facts = withoutLinks(removed);
   return {
     locale,
     tone: 'ended',
@@ -63,14 +63,14 @@ function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, local
 }
 
 function calendarOf({ notice, removed, provider, organizer, writtenAt }: RemovalMail, locale: string): MailCalendar {
-  const facts = factsOf(removed);
+  const facts = withoutLinks(removed);
   const text = writeCalendar({
     participationId: removed.participationId,
     version: removed.version,
     method: 'CANCEL',
     summary: titleOf(facts, provider),
-    start: facts.start,
-    end: facts.end,
+    start: facts.start!,
+    end: facts.end!,
     timeZone: provider.timeZone,
     location: linesOfLocation(facts.address, locale).join(', '),
     description: '',
@@ -80,6 +80,3 @@ function calendarOf({ notice, removed, provider, organizer, writtenAt }: Removal
   });
   return { method: 'CANCEL', text };
 }
-
-const factsOf = ({ description, start, end, address }: RemovedParticipation) =>
-  withoutLinks({ description, start: start!, end: end!, address });

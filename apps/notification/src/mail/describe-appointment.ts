@@ -1,4 +1,4 @@
-import type { Location } from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse, Location } from '@scheduling/contracts/calendar/v1';
 import type { Provider } from '@scheduling/contracts/identity/v1';
 import { multiLine, singleLine } from './clean-text.ts';
 import { formatPeriod, type Period } from './format-period.ts';
@@ -18,12 +18,8 @@ export interface Detail {
   value: string;
 }
 
-export interface AppointmentFacts {
-  description?: string | undefined;
-  start: Date;
-  end: Date;
-  address?: Location | undefined;
-}
+/** Of an appointment, as calendar sends it: start and end are always there. */
+export type AppointmentFacts = Pick<GetParticipationMailDataResponse, 'description' | 'start' | 'end' | 'address'>;
 
 export function describeAppointment(
   appointment: AppointmentFacts,
@@ -34,7 +30,7 @@ export function describeAppointment(
   const where = linesOfLocation(appointment.address, locale);
   return {
     title: titleOf(appointment, provider),
-    period: formatPeriod(appointment.start, appointment.end, provider.timeZone, locale),
+    period: formatPeriod(appointment.start!, appointment.end!, provider.timeZone, locale),
     where,
     link: where.length === 1 ? webAddress(where[0]!) : undefined,
     details,

@@ -50,15 +50,15 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   const original = await requireMail(dependencies.database.kysely, { crmId, participationId, mailId });
   if (original.state === 'pending') throw new DomainError('mail.pending');
   const { version, actor } = original;
-  const notice = await dependencies.participations.getParticipationNotice({ crmId, participationId, version });
-  if (notice.currentVersion !== version) throw new DomainError('mail.outdated');
+  const mailData = await dependencies.participations.getParticipationMailData({ crmId, participationId, version });
+  if (mailData.currentVersion !== version) throw new DomainError('mail.outdated');
   const mail = await writeParticipationMail(dependencies, {
     crmId,
     participationId,
     version,
     mail: changeOf(original),
     actor: actor ?? '',
-    notice,
+    mailData,
   });
   if (mail === undefined) throw new DomainError('mail.address_missing');
   return { ...mail, eventId: randomUUID(), resendOf: original.resendOf ?? original.id };

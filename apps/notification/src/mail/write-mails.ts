@@ -63,15 +63,15 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
 
 async function write(dependencies: NotificationDependencies, row: UnwrittenMailRow): Promise<MailIntent | undefined> {
   const { crmId, aboutId: participationId, version, actor, eventId } = row;
-  const notice = await undefinedIfNotFound(
-    dependencies.participations.getParticipationNotice({ crmId, participationId, version }),
+  const mailData = await undefinedIfNotFound(
+    dependencies.participations.getParticipationMailData({ crmId, participationId, version }),
   );
-  if (notice === undefined) return undefined;
+  if (mailData === undefined) return undefined;
   const mail: MailOfChange = {
     template: row.template as MailOfChange['template'],
     calendar: row.calendarMethod ?? undefined,
   };
-  const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor, notice });
+  const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor, mailData });
   return intent && { ...intent, eventId };
 }
 

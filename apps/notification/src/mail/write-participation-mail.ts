@@ -1,4 +1,4 @@
-import type { GetParticipationNoticeResponse } from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { composeParticipationMail, type Recipient } from './compose-participation-mail.ts';
@@ -16,7 +16,7 @@ export interface ChangeMail {
   mail: MailOfChange;
   /** Who caused the change, as events say it. */
   actor: string;
-  notice: GetParticipationNoticeResponse;
+  mailData: GetParticipationMailDataResponse;
 }
 
 /**
@@ -25,13 +25,13 @@ export interface ChangeMail {
  */
 export async function writeParticipationMail(
   dependencies: NotificationDependencies,
-  { crmId, participationId, version, mail, actor, notice }: ChangeMail,
+  { crmId, participationId, version, mail, actor, mailData }: ChangeMail,
 ): Promise<Omit<MailIntent, 'eventId'> | undefined> {
   const { database, findSenders, senderAddress } = dependencies;
-  const { customerId = participationId, providerId } = notice;
+  const { customerId = participationId, providerId } = mailData;
   const { template, calendar: calendarMethod } = mail;
   const [recipient, senders, organizers] = await Promise.all([
-    findRecipient(dependencies, crmId, notice),
+    findRecipient(dependencies, crmId, mailData),
     findSenders(crmId, providerId),
     findOrganizers(database, crmId, calendarMethod === undefined ? [] : [participationId]),
   ]);
@@ -47,7 +47,7 @@ export async function writeParticipationMail(
     mail,
     actor,
     recipient,
-    notice,
+    mailData,
     provider,
     crm,
     senderAddress,
@@ -55,9 +55,7 @@ export async function writeParticipationMail(
     writtenAt: new Date(),
   });
   const event =
-    calendarMethod === 'REQUEST'
-      ? { organizer: { address: organizer.address, eventEnd: notice.appointment!.end! } }
-      : {};
+    calendarMethod === 'REQUEST' ? { organizer: { address: organizer.address, eventEnd: mailData.end! } } : {};
   return {
     crmId,
     aboutId: participationId,
@@ -80,10 +78,9 @@ export async function writeParticipationMail(
 async function findRecipient(
   { customers }: NotificationDependencies,
   crmId: string,
-  { customerId, participation }: GetParticipationNoticeResponse,
+  { customerId, name = '', email }: GetParticipationMailDataResponse,
 ): Promise<Recipient | undefined> {
-  if (customerId === undefined)
-    return participation?.email === undefined ? undefined : { name: participation.name, email: participation.email };
+  if (customerId === undefined) return email === undefined ? undefined : { name, email };
   const recipient = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));
   return recipient?.email === undefined ? undefined : { ...recipient, email: recipient.email };
 }

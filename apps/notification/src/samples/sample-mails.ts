@@ -1,4 +1,4 @@
-import { type GetParticipationNoticeResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { type MailTemplate, type ParticipationMailTemplate, participationMailTemplates } from '@scheduling/runtime';
 import type { MailContent } from '../db/schema.ts';
@@ -106,7 +106,7 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
       mail: { template, calendar: participationMailKinds[template].calendar },
       actor: 'crm:sample',
       recipient,
-      notice: noticeOf(changes[template]),
+      mailData: mailDataOf(changes[template]),
     }),
   }));
   const removal = composeRemovalMail({
@@ -135,22 +135,13 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
   return samples.map((sample) => ({ ...sample, language }));
 }
 
-function noticeOf({ message, at }: Sample): GetParticipationNoticeResponse {
+function mailDataOf({ message, at }: Sample): GetParticipationMailDataResponse {
   return {
-    participation: { reference: 'R-2027-0815', name: '', state: ParticipationState.BOOKED, messages: [] },
-    appointment: {
-      ...(at ?? appointment),
-      reference: 'sample',
-      acceptBookings: true,
-      archived: false,
-      capacity: 1,
-      price: { value: 18.5, currency: 'EUR' },
-      productReference: 'sample',
-      resourceReference: 'sample',
-      state: 'APPOINTMENT_STATE_ACTIVE',
-    },
-    providerId: provider.id,
+    ...(at ?? appointment),
     currentVersion: 1,
+    reference: 'R-2027-0815',
     message,
+    providerId: provider.id,
+    price: { value: 18.5, currency: 'EUR' },
   };
 }

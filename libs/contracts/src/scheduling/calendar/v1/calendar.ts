@@ -258,56 +258,10 @@ export interface Price {
 }
 
 export interface Timeslot {
-  reference: string;
-  resourceReference: string;
-  start?: Date | undefined;
-  end?:
-    | Date
-    | undefined;
-  /** Length of one bookable slot in minutes. */
-  raster: number;
-  defaultCapacity: number;
-  defaultAcceptBookings: boolean;
-  address?: Location | undefined;
-  state: TimeslotState;
+  /** The timeslot as an object of the REST interface, without its appointments. */
+  json: Buffer;
   /** The appointments as objects of the REST interface, separated by commas; empty if there are none. */
   appointmentsJson: Buffer;
-}
-
-export interface Appointment {
-  reference: string;
-  acceptBookings: boolean;
-  address?: Location | undefined;
-  archived: boolean;
-  capacity: number;
-  contactReference?: string | undefined;
-  description?: string | undefined;
-  start?: Date | undefined;
-  end?: Date | undefined;
-  notes?: string | undefined;
-  price?: Price | undefined;
-  productReference: string;
-  resourceReference: string;
-  seriesId?: string | undefined;
-  state: AppointmentState;
-}
-
-export interface Participation {
-  reference: string;
-  email?: string | undefined;
-  mobile?: string | undefined;
-  name: string;
-  note?: string | undefined;
-  state: ParticipationState;
-  /** The texts that went with it, oldest first. */
-  messages: string[];
-  /** When a reservation ends, by the database's clock; absent in other states. */
-  expiresAt?: Date | undefined;
-  appointmentReference?:
-    | string
-    | undefined;
-  /** Absent for a participant who was embedded in the creation of the appointment, for a reservation without a customer, and after an erasure. */
-  customerReference?: string | undefined;
 }
 
 export interface NewTimeslot {
@@ -555,9 +509,8 @@ export interface GetParticipationRequest {
 }
 
 export interface GetParticipationResponse {
-  participation?:
-    | Participation
-    | undefined;
+  /** The participation as an object of the REST interface. */
+  json: Buffer;
   /** The one in its events, which never changes. */
   id: string;
 }
@@ -608,7 +561,8 @@ export interface CreateParticipationRequest {
 }
 
 export interface CreateParticipationResponse {
-  participation?: Participation | undefined;
+  /** The participation as an object of the REST interface. */
+  json: Buffer;
   created: boolean;
 }
 
@@ -623,36 +577,41 @@ export interface UpdateParticipationRequest {
 }
 
 export interface UpdateParticipationResponse {
-  participation?: Participation | undefined;
+  /** The participation as an object of the REST interface. */
+  json: Buffer;
 }
 
-export interface GetParticipationNoticeRequest {
+export interface GetParticipationMailDataRequest {
   crmId: string;
   participationId: string;
   version: number;
 }
 
-export interface GetParticipationNoticeResponse {
-  participation?: Participation | undefined;
-  appointment?: Appointment | undefined;
-  providerId: string;
+export interface GetParticipationMailDataResponse {
+  /** What everything but the message is about: later than the requested version if the participation has changed since. */
+  currentVersion: number;
+  /** Of the participation. */
+  reference: string;
   /** The text that the caller gave with this version. */
   message?:
     | string
     | undefined;
-  /**
-   * The customer's language tag, when one is known. A mail takes it, the name and the address from the customer service: what calendar knows of a
-   * customer may have been replaced.
-   */
-  language?:
-    | string
-    | undefined;
-  /** Absent for a participant who was embedded in the creation of the appointment, whom only calendar knows. */
+  /** A mail takes the name and the address of a customer from the customer service: what calendar knows of them may have been replaced. */
   customerId?:
     | string
     | undefined;
-  /** What everything but the message is about: later than the requested version if the participation has changed since. */
-  currentVersion: number;
+  /** Of a participant who was embedded in the creation of the appointment, whom only calendar knows; absent for a customer. */
+  name?: string | undefined;
+  email?:
+    | string
+    | undefined;
+  /** Of the appointment, as are the following fields. */
+  providerId: string;
+  description?: string | undefined;
+  start?: Date | undefined;
+  end?: Date | undefined;
+  address?: Location | undefined;
+  price?: Price | undefined;
 }
 
 export interface RemoveCustomerRequest {
@@ -806,9 +765,8 @@ export interface BookSlotRequest {
 }
 
 export interface BookSlotResponse {
-  participation?:
-    | Participation
-    | undefined;
+  /** The participation as an object of the REST interface. */
+  participationJson: Buffer;
   /** The slot as an object of the REST interface. */
   slotJson: Buffer;
   created: boolean;
@@ -831,9 +789,8 @@ export interface ChangeBookingRequest {
 }
 
 export interface ChangeBookingResponse {
-  participation?:
-    | Participation
-    | undefined;
+  /** The participation as an object of the REST interface. */
+  participationJson: Buffer;
   /** The slot as an object of the REST interface. */
   slotJson: Buffer;
 }
@@ -1213,51 +1170,16 @@ export const Price: MessageFns<Price> = {
 };
 
 function createBaseTimeslot(): Timeslot {
-  return {
-    reference: "",
-    resourceReference: "",
-    start: undefined,
-    end: undefined,
-    raster: 0,
-    defaultCapacity: 0,
-    defaultAcceptBookings: false,
-    address: undefined,
-    state: TimeslotState.UNSPECIFIED,
-    appointmentsJson: Buffer.alloc(0),
-  };
+  return { json: Buffer.alloc(0), appointmentsJson: Buffer.alloc(0) };
 }
 
 export const Timeslot: MessageFns<Timeslot> = {
   encode(message: Timeslot, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.reference !== "") {
-      writer.uint32(10).string(message.reference);
-    }
-    if (message.resourceReference !== "") {
-      writer.uint32(18).string(message.resourceReference);
-    }
-    if (message.start !== undefined) {
-      Timestamp.encode(toTimestamp(message.start), writer.uint32(26).fork()).join();
-    }
-    if (message.end !== undefined) {
-      Timestamp.encode(toTimestamp(message.end), writer.uint32(34).fork()).join();
-    }
-    if (message.raster !== 0) {
-      writer.uint32(40).uint32(message.raster);
-    }
-    if (message.defaultCapacity !== 0) {
-      writer.uint32(48).uint32(message.defaultCapacity);
-    }
-    if (message.defaultAcceptBookings !== false) {
-      writer.uint32(56).bool(message.defaultAcceptBookings);
-    }
-    if (message.address !== undefined) {
-      Location.encode(message.address, writer.uint32(66).fork()).join();
-    }
-    if (message.state !== TimeslotState.UNSPECIFIED) {
-      writer.uint32(72).int32(timeslotStateToNumber(message.state));
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
     }
     if (message.appointmentsJson.length !== 0) {
-      writer.uint32(90).bytes(message.appointmentsJson);
+      writer.uint32(18).bytes(message.appointmentsJson);
     }
     return writer;
   },
@@ -1280,75 +1202,11 @@ export const Timeslot: MessageFns<Timeslot> = {
               break;
             }
 
-            message.reference = reader.string();
+            message.json = Buffer.from(reader.bytes());
             continue;
           }
           case 2: {
             if (tag !== 18) {
-              break;
-            }
-
-            message.resourceReference = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.raster = reader.uint32();
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.defaultCapacity = reader.uint32();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.defaultAcceptBookings = reader.bool();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.address = Location.decode(reader, reader.uint32());
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.state = timeslotStateFromJSON(reader.int32());
-            continue;
-          }
-          case 11: {
-            if (tag !== 90) {
               break;
             }
 
@@ -1372,433 +1230,8 @@ export const Timeslot: MessageFns<Timeslot> = {
   },
   fromPartial(object: DeepPartial<Timeslot>): Timeslot {
     const message = createBaseTimeslot();
-    message.reference = object.reference ?? "";
-    message.resourceReference = object.resourceReference ?? "";
-    message.start = object.start ?? undefined;
-    message.end = object.end ?? undefined;
-    message.raster = object.raster ?? 0;
-    message.defaultCapacity = object.defaultCapacity ?? 0;
-    message.defaultAcceptBookings = object.defaultAcceptBookings ?? false;
-    message.address = (object.address !== undefined && object.address !== null)
-      ? Location.fromPartial(object.address)
-      : undefined;
-    message.state = object.state ?? TimeslotState.UNSPECIFIED;
+    message.json = object.json ?? Buffer.alloc(0);
     message.appointmentsJson = object.appointmentsJson ?? Buffer.alloc(0);
-    return message;
-  },
-};
-
-function createBaseAppointment(): Appointment {
-  return {
-    reference: "",
-    acceptBookings: false,
-    address: undefined,
-    archived: false,
-    capacity: 0,
-    contactReference: undefined,
-    description: undefined,
-    start: undefined,
-    end: undefined,
-    notes: undefined,
-    price: undefined,
-    productReference: "",
-    resourceReference: "",
-    seriesId: undefined,
-    state: AppointmentState.UNSPECIFIED,
-  };
-}
-
-export const Appointment: MessageFns<Appointment> = {
-  encode(message: Appointment, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.reference !== "") {
-      writer.uint32(10).string(message.reference);
-    }
-    if (message.acceptBookings !== false) {
-      writer.uint32(16).bool(message.acceptBookings);
-    }
-    if (message.address !== undefined) {
-      Location.encode(message.address, writer.uint32(26).fork()).join();
-    }
-    if (message.archived !== false) {
-      writer.uint32(32).bool(message.archived);
-    }
-    if (message.capacity !== 0) {
-      writer.uint32(40).uint32(message.capacity);
-    }
-    if (message.contactReference !== undefined) {
-      writer.uint32(50).string(message.contactReference);
-    }
-    if (message.description !== undefined) {
-      writer.uint32(58).string(message.description);
-    }
-    if (message.start !== undefined) {
-      Timestamp.encode(toTimestamp(message.start), writer.uint32(66).fork()).join();
-    }
-    if (message.end !== undefined) {
-      Timestamp.encode(toTimestamp(message.end), writer.uint32(74).fork()).join();
-    }
-    if (message.notes !== undefined) {
-      writer.uint32(82).string(message.notes);
-    }
-    if (message.price !== undefined) {
-      Price.encode(message.price, writer.uint32(98).fork()).join();
-    }
-    if (message.productReference !== "") {
-      writer.uint32(106).string(message.productReference);
-    }
-    if (message.resourceReference !== "") {
-      writer.uint32(114).string(message.resourceReference);
-    }
-    if (message.seriesId !== undefined) {
-      writer.uint32(122).string(message.seriesId);
-    }
-    if (message.state !== AppointmentState.UNSPECIFIED) {
-      writer.uint32(128).int32(appointmentStateToNumber(message.state));
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): Appointment {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAppointment();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.reference = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.acceptBookings = reader.bool();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.address = Location.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.archived = reader.bool();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.capacity = reader.uint32();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.contactReference = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.description = reader.string();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 9: {
-            if (tag !== 74) {
-              break;
-            }
-
-            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 10: {
-            if (tag !== 82) {
-              break;
-            }
-
-            message.notes = reader.string();
-            continue;
-          }
-          case 12: {
-            if (tag !== 98) {
-              break;
-            }
-
-            message.price = Price.decode(reader, reader.uint32());
-            continue;
-          }
-          case 13: {
-            if (tag !== 106) {
-              break;
-            }
-
-            message.productReference = reader.string();
-            continue;
-          }
-          case 14: {
-            if (tag !== 114) {
-              break;
-            }
-
-            message.resourceReference = reader.string();
-            continue;
-          }
-          case 15: {
-            if (tag !== 122) {
-              break;
-            }
-
-            message.seriesId = reader.string();
-            continue;
-          }
-          case 16: {
-            if (tag !== 128) {
-              break;
-            }
-
-            message.state = appointmentStateFromJSON(reader.int32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<Appointment>): Appointment {
-    return Appointment.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Appointment>): Appointment {
-    const message = createBaseAppointment();
-    message.reference = object.reference ?? "";
-    message.acceptBookings = object.acceptBookings ?? false;
-    message.address = (object.address !== undefined && object.address !== null)
-      ? Location.fromPartial(object.address)
-      : undefined;
-    message.archived = object.archived ?? false;
-    message.capacity = object.capacity ?? 0;
-    message.contactReference = object.contactReference ?? undefined;
-    message.description = object.description ?? undefined;
-    message.start = object.start ?? undefined;
-    message.end = object.end ?? undefined;
-    message.notes = object.notes ?? undefined;
-    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
-    message.productReference = object.productReference ?? "";
-    message.resourceReference = object.resourceReference ?? "";
-    message.seriesId = object.seriesId ?? undefined;
-    message.state = object.state ?? AppointmentState.UNSPECIFIED;
-    return message;
-  },
-};
-
-function createBaseParticipation(): Participation {
-  return {
-    reference: "",
-    email: undefined,
-    mobile: undefined,
-    name: "",
-    note: undefined,
-    state: ParticipationState.UNSPECIFIED,
-    messages: [],
-    expiresAt: undefined,
-    appointmentReference: undefined,
-    customerReference: undefined,
-  };
-}
-
-export const Participation: MessageFns<Participation> = {
-  encode(message: Participation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.reference !== "") {
-      writer.uint32(10).string(message.reference);
-    }
-    if (message.email !== undefined) {
-      writer.uint32(18).string(message.email);
-    }
-    if (message.mobile !== undefined) {
-      writer.uint32(26).string(message.mobile);
-    }
-    if (message.name !== "") {
-      writer.uint32(34).string(message.name);
-    }
-    if (message.note !== undefined) {
-      writer.uint32(42).string(message.note);
-    }
-    if (message.state !== ParticipationState.UNSPECIFIED) {
-      writer.uint32(48).int32(participationStateToNumber(message.state));
-    }
-    for (const v of message.messages) {
-      writer.uint32(58).string(v!);
-    }
-    if (message.expiresAt !== undefined) {
-      Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(66).fork()).join();
-    }
-    if (message.appointmentReference !== undefined) {
-      writer.uint32(74).string(message.appointmentReference);
-    }
-    if (message.customerReference !== undefined) {
-      writer.uint32(82).string(message.customerReference);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): Participation {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseParticipation();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.reference = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.email = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.mobile = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.note = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.state = participationStateFromJSON(reader.int32());
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.messages.push(reader.string());
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 9: {
-            if (tag !== 74) {
-              break;
-            }
-
-            message.appointmentReference = reader.string();
-            continue;
-          }
-          case 10: {
-            if (tag !== 82) {
-              break;
-            }
-
-            message.customerReference = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<Participation>): Participation {
-    return Participation.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Participation>): Participation {
-    const message = createBaseParticipation();
-    message.reference = object.reference ?? "";
-    message.email = object.email ?? undefined;
-    message.mobile = object.mobile ?? undefined;
-    message.name = object.name ?? "";
-    message.note = object.note ?? undefined;
-    message.state = object.state ?? ParticipationState.UNSPECIFIED;
-    message.messages = object.messages?.map((e) => e) || [];
-    message.expiresAt = object.expiresAt ?? undefined;
-    message.appointmentReference = object.appointmentReference ?? undefined;
-    message.customerReference = object.customerReference ?? undefined;
     return message;
   },
 };
@@ -4512,13 +3945,13 @@ export const GetParticipationRequest: MessageFns<GetParticipationRequest> = {
 };
 
 function createBaseGetParticipationResponse(): GetParticipationResponse {
-  return { participation: undefined, id: "" };
+  return { json: Buffer.alloc(0), id: "" };
 }
 
 export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
   encode(message: GetParticipationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
     }
     if (message.id !== "") {
       writer.uint32(18).string(message.id);
@@ -4544,7 +3977,7 @@ export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.json = Buffer.from(reader.bytes());
             continue;
           }
           case 2: {
@@ -4572,9 +4005,7 @@ export const GetParticipationResponse: MessageFns<GetParticipationResponse> = {
   },
   fromPartial(object: DeepPartial<GetParticipationResponse>): GetParticipationResponse {
     const message = createBaseGetParticipationResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     message.id = object.id ?? "";
     return message;
   },
@@ -4983,13 +4414,13 @@ export const CreateParticipationRequest: MessageFns<CreateParticipationRequest> 
 };
 
 function createBaseCreateParticipationResponse(): CreateParticipationResponse {
-  return { participation: undefined, created: false };
+  return { json: Buffer.alloc(0), created: false };
 }
 
 export const CreateParticipationResponse: MessageFns<CreateParticipationResponse> = {
   encode(message: CreateParticipationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
     }
     if (message.created !== false) {
       writer.uint32(16).bool(message.created);
@@ -5015,7 +4446,7 @@ export const CreateParticipationResponse: MessageFns<CreateParticipationResponse
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.json = Buffer.from(reader.bytes());
             continue;
           }
           case 2: {
@@ -5043,9 +4474,7 @@ export const CreateParticipationResponse: MessageFns<CreateParticipationResponse
   },
   fromPartial(object: DeepPartial<CreateParticipationResponse>): CreateParticipationResponse {
     const message = createBaseCreateParticipationResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     message.created = object.created ?? false;
     return message;
   },
@@ -5187,13 +4616,13 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
 };
 
 function createBaseUpdateParticipationResponse(): UpdateParticipationResponse {
-  return { participation: undefined };
+  return { json: Buffer.alloc(0) };
 }
 
 export const UpdateParticipationResponse: MessageFns<UpdateParticipationResponse> = {
   encode(message: UpdateParticipationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
     }
     return writer;
   },
@@ -5216,7 +4645,7 @@ export const UpdateParticipationResponse: MessageFns<UpdateParticipationResponse
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.json = Buffer.from(reader.bytes());
             continue;
           }
         }
@@ -5236,19 +4665,17 @@ export const UpdateParticipationResponse: MessageFns<UpdateParticipationResponse
   },
   fromPartial(object: DeepPartial<UpdateParticipationResponse>): UpdateParticipationResponse {
     const message = createBaseUpdateParticipationResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
+    message.json = object.json ?? Buffer.alloc(0);
     return message;
   },
 };
 
-function createBaseGetParticipationNoticeRequest(): GetParticipationNoticeRequest {
+function createBaseGetParticipationMailDataRequest(): GetParticipationMailDataRequest {
   return { crmId: "", participationId: "", version: 0 };
 }
 
-export const GetParticipationNoticeRequest: MessageFns<GetParticipationNoticeRequest> = {
-  encode(message: GetParticipationNoticeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const GetParticipationMailDataRequest: MessageFns<GetParticipationMailDataRequest> = {
+  encode(message: GetParticipationMailDataRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.crmId !== "") {
       writer.uint32(10).string(message.crmId);
     }
@@ -5261,7 +4688,7 @@ export const GetParticipationNoticeRequest: MessageFns<GetParticipationNoticeReq
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationNoticeRequest {
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationMailDataRequest {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -5270,7 +4697,7 @@ export const GetParticipationNoticeRequest: MessageFns<GetParticipationNoticeReq
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetParticipationNoticeRequest();
+      const message = createBaseGetParticipationMailDataRequest();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -5310,11 +4737,11 @@ export const GetParticipationNoticeRequest: MessageFns<GetParticipationNoticeReq
     }
   },
 
-  create(base?: DeepPartial<GetParticipationNoticeRequest>): GetParticipationNoticeRequest {
-    return GetParticipationNoticeRequest.fromPartial(base ?? {});
+  create(base?: DeepPartial<GetParticipationMailDataRequest>): GetParticipationMailDataRequest {
+    return GetParticipationMailDataRequest.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<GetParticipationNoticeRequest>): GetParticipationNoticeRequest {
-    const message = createBaseGetParticipationNoticeRequest();
+  fromPartial(object: DeepPartial<GetParticipationMailDataRequest>): GetParticipationMailDataRequest {
+    const message = createBaseGetParticipationMailDataRequest();
     message.crmId = object.crmId ?? "";
     message.participationId = object.participationId ?? "";
     message.version = object.version ?? 0;
@@ -5322,45 +4749,65 @@ export const GetParticipationNoticeRequest: MessageFns<GetParticipationNoticeReq
   },
 };
 
-function createBaseGetParticipationNoticeResponse(): GetParticipationNoticeResponse {
+function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataResponse {
   return {
-    participation: undefined,
-    appointment: undefined,
-    providerId: "",
-    message: undefined,
-    language: undefined,
-    customerId: undefined,
     currentVersion: 0,
+    reference: "",
+    message: undefined,
+    customerId: undefined,
+    name: undefined,
+    email: undefined,
+    providerId: "",
+    description: undefined,
+    start: undefined,
+    end: undefined,
+    address: undefined,
+    price: undefined,
   };
 }
 
-export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeResponse> = {
-  encode(message: GetParticipationNoticeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDataResponse> = {
+  encode(message: GetParticipationMailDataResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.currentVersion !== 0) {
+      writer.uint32(8).uint32(message.currentVersion);
     }
-    if (message.appointment !== undefined) {
-      Appointment.encode(message.appointment, writer.uint32(18).fork()).join();
-    }
-    if (message.providerId !== "") {
-      writer.uint32(26).string(message.providerId);
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
     }
     if (message.message !== undefined) {
-      writer.uint32(34).string(message.message);
-    }
-    if (message.language !== undefined) {
-      writer.uint32(42).string(message.language);
+      writer.uint32(26).string(message.message);
     }
     if (message.customerId !== undefined) {
-      writer.uint32(50).string(message.customerId);
+      writer.uint32(34).string(message.customerId);
     }
-    if (message.currentVersion !== 0) {
-      writer.uint32(56).uint32(message.currentVersion);
+    if (message.name !== undefined) {
+      writer.uint32(42).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(50).string(message.email);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(58).string(message.providerId);
+    }
+    if (message.description !== undefined) {
+      writer.uint32(66).string(message.description);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(74).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(82).fork()).join();
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(90).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(98).fork()).join();
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationNoticeResponse {
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationMailDataResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -5369,16 +4816,16 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetParticipationNoticeResponse();
+      const message = createBaseGetParticipationMailDataResponse();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
           case 1: {
-            if (tag !== 10) {
+            if (tag !== 8) {
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.currentVersion = reader.uint32();
             continue;
           }
           case 2: {
@@ -5386,7 +4833,7 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
               break;
             }
 
-            message.appointment = Appointment.decode(reader, reader.uint32());
+            message.reference = reader.string();
             continue;
           }
           case 3: {
@@ -5394,7 +4841,7 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
               break;
             }
 
-            message.providerId = reader.string();
+            message.message = reader.string();
             continue;
           }
           case 4: {
@@ -5402,7 +4849,7 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
               break;
             }
 
-            message.message = reader.string();
+            message.customerId = reader.string();
             continue;
           }
           case 5: {
@@ -5410,7 +4857,7 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
               break;
             }
 
-            message.language = reader.string();
+            message.name = reader.string();
             continue;
           }
           case 6: {
@@ -5418,15 +4865,55 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
               break;
             }
 
-            message.customerId = reader.string();
+            message.email = reader.string();
             continue;
           }
           case 7: {
-            if (tag !== 56) {
+            if (tag !== 58) {
               break;
             }
 
-            message.currentVersion = reader.uint32();
+            message.providerId = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -5441,22 +4928,25 @@ export const GetParticipationNoticeResponse: MessageFns<GetParticipationNoticeRe
     }
   },
 
-  create(base?: DeepPartial<GetParticipationNoticeResponse>): GetParticipationNoticeResponse {
-    return GetParticipationNoticeResponse.fromPartial(base ?? {});
+  create(base?: DeepPartial<GetParticipationMailDataResponse>): GetParticipationMailDataResponse {
+    return GetParticipationMailDataResponse.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<GetParticipationNoticeResponse>): GetParticipationNoticeResponse {
-    const message = createBaseGetParticipationNoticeResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
-    message.appointment = (object.appointment !== undefined && object.appointment !== null)
-      ? Appointment.fromPartial(object.appointment)
-      : undefined;
-    message.providerId = object.providerId ?? "";
-    message.message = object.message ?? undefined;
-    message.language = object.language ?? undefined;
-    message.customerId = object.customerId ?? undefined;
+  fromPartial(object: DeepPartial<GetParticipationMailDataResponse>): GetParticipationMailDataResponse {
+    const message = createBaseGetParticipationMailDataResponse();
     message.currentVersion = object.currentVersion ?? 0;
+    message.reference = object.reference ?? "";
+    message.message = object.message ?? undefined;
+    message.customerId = object.customerId ?? undefined;
+    message.name = object.name ?? undefined;
+    message.email = object.email ?? undefined;
+    message.providerId = object.providerId ?? "";
+    message.description = object.description ?? undefined;
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     return message;
   },
 };
@@ -7054,13 +6544,13 @@ export const BookSlotRequest: MessageFns<BookSlotRequest> = {
 };
 
 function createBaseBookSlotResponse(): BookSlotResponse {
-  return { participation: undefined, slotJson: Buffer.alloc(0), created: false };
+  return { participationJson: Buffer.alloc(0), slotJson: Buffer.alloc(0), created: false };
 }
 
 export const BookSlotResponse: MessageFns<BookSlotResponse> = {
   encode(message: BookSlotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    if (message.participationJson.length !== 0) {
+      writer.uint32(10).bytes(message.participationJson);
     }
     if (message.slotJson.length !== 0) {
       writer.uint32(18).bytes(message.slotJson);
@@ -7089,7 +6579,7 @@ export const BookSlotResponse: MessageFns<BookSlotResponse> = {
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.participationJson = Buffer.from(reader.bytes());
             continue;
           }
           case 2: {
@@ -7125,9 +6615,7 @@ export const BookSlotResponse: MessageFns<BookSlotResponse> = {
   },
   fromPartial(object: DeepPartial<BookSlotResponse>): BookSlotResponse {
     const message = createBaseBookSlotResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
+    message.participationJson = object.participationJson ?? Buffer.alloc(0);
     message.slotJson = object.slotJson ?? Buffer.alloc(0);
     message.created = object.created ?? false;
     return message;
@@ -7335,13 +6823,13 @@ export const ChangeBookingRequest: MessageFns<ChangeBookingRequest> = {
 };
 
 function createBaseChangeBookingResponse(): ChangeBookingResponse {
-  return { participation: undefined, slotJson: Buffer.alloc(0) };
+  return { participationJson: Buffer.alloc(0), slotJson: Buffer.alloc(0) };
 }
 
 export const ChangeBookingResponse: MessageFns<ChangeBookingResponse> = {
   encode(message: ChangeBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.participation !== undefined) {
-      Participation.encode(message.participation, writer.uint32(10).fork()).join();
+    if (message.participationJson.length !== 0) {
+      writer.uint32(10).bytes(message.participationJson);
     }
     if (message.slotJson.length !== 0) {
       writer.uint32(18).bytes(message.slotJson);
@@ -7367,7 +6855,7 @@ export const ChangeBookingResponse: MessageFns<ChangeBookingResponse> = {
               break;
             }
 
-            message.participation = Participation.decode(reader, reader.uint32());
+            message.participationJson = Buffer.from(reader.bytes());
             continue;
           }
           case 2: {
@@ -7395,9 +6883,7 @@ export const ChangeBookingResponse: MessageFns<ChangeBookingResponse> = {
   },
   fromPartial(object: DeepPartial<ChangeBookingResponse>): ChangeBookingResponse {
     const message = createBaseChangeBookingResponse();
-    message.participation = (object.participation !== undefined && object.participation !== null)
-      ? Participation.fromPartial(object.participation)
-      : undefined;
+    message.participationJson = object.participationJson ?? Buffer.alloc(0);
     message.slotJson = object.slotJson ?? Buffer.alloc(0);
     return message;
   },
@@ -9407,17 +8893,18 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): UpdateParticipationResponse => UpdateParticipationResponse.decode(value),
   },
   /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
-  getParticipationNotice: {
-    path: "/scheduling.calendar.v1.ParticipationService/GetParticipationNotice" as const,
+  getParticipationMailData: {
+    path: "/scheduling.calendar.v1.ParticipationService/GetParticipationMailData" as const,
     requestStream: false as const,
     responseStream: false as const,
-    requestSerialize: (value: GetParticipationNoticeRequest): Buffer =>
-      Buffer.from(GetParticipationNoticeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetParticipationNoticeRequest => GetParticipationNoticeRequest.decode(value),
-    responseSerialize: (value: GetParticipationNoticeResponse): Buffer =>
-      Buffer.from(GetParticipationNoticeResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetParticipationNoticeResponse =>
-      GetParticipationNoticeResponse.decode(value),
+    requestSerialize: (value: GetParticipationMailDataRequest): Buffer =>
+      Buffer.from(GetParticipationMailDataRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetParticipationMailDataRequest =>
+      GetParticipationMailDataRequest.decode(value),
+    responseSerialize: (value: GetParticipationMailDataResponse): Buffer =>
+      Buffer.from(GetParticipationMailDataResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetParticipationMailDataResponse =>
+      GetParticipationMailDataResponse.decode(value),
   },
 } as const;
 
@@ -9444,7 +8931,7 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
    */
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
   /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
-  getParticipationNotice: handleUnaryCall<GetParticipationNoticeRequest, GetParticipationNoticeResponse>;
+  getParticipationMailData: handleUnaryCall<GetParticipationMailDataRequest, GetParticipationMailDataResponse>;
 }
 
 export interface ParticipationServiceClient extends Client {
@@ -9520,20 +9007,20 @@ export interface ParticipationServiceClient extends Client {
     callback: (error: ServiceError | null, response: UpdateParticipationResponse) => void,
   ): ClientUnaryCall;
   /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
-  getParticipationNotice(
-    request: GetParticipationNoticeRequest,
-    callback: (error: ServiceError | null, response: GetParticipationNoticeResponse) => void,
+  getParticipationMailData(
+    request: GetParticipationMailDataRequest,
+    callback: (error: ServiceError | null, response: GetParticipationMailDataResponse) => void,
   ): ClientUnaryCall;
-  getParticipationNotice(
-    request: GetParticipationNoticeRequest,
+  getParticipationMailData(
+    request: GetParticipationMailDataRequest,
     metadata: Metadata,
-    callback: (error: ServiceError | null, response: GetParticipationNoticeResponse) => void,
+    callback: (error: ServiceError | null, response: GetParticipationMailDataResponse) => void,
   ): ClientUnaryCall;
-  getParticipationNotice(
-    request: GetParticipationNoticeRequest,
+  getParticipationMailData(
+    request: GetParticipationMailDataRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: GetParticipationNoticeResponse) => void,
+    callback: (error: ServiceError | null, response: GetParticipationMailDataResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -64,7 +64,7 @@ export interface Surroundings extends AsyncDisposable {
   bookings: ClientOf<typeof BookingServiceService>;
 }
 
-export interface TestStack extends Surroundings {
+export interface NotificationUnderTest extends Surroundings {
   mails: ClientOf<typeof MailServiceService>;
   participationMails: ClientOf<typeof ParticipationMailServiceService>;
   sandboxMails: ClientOf<typeof SandboxMailServiceService>;
@@ -72,7 +72,7 @@ export interface TestStack extends Surroundings {
 }
 
 /** The notification service in this process, and its surroundings. */
-export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
+export async function startNotification(overrides: Overrides = {}): Promise<NotificationUnderTest> {
   await using starting = new AsyncDisposableStack();
   const surroundings = starting.use(await startSurroundings());
   const notification = await createNotificationService(

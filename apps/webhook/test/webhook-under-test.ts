@@ -17,7 +17,7 @@ import type { WebhookSchema } from '../src/db/schema.ts';
 import type { EventJson } from '../src/feed/describe-events.ts';
 import { createWebhookService, type Overrides } from '../src/service.ts';
 
-export interface TestStack extends AsyncDisposable {
+export interface WebhookUnderTest extends AsyncDisposable {
   database: Database<WebhookSchema>;
   customers: ClientOf<typeof CustomerServiceService>;
   identity: ClientOf<typeof IdentityServiceService>;
@@ -32,7 +32,7 @@ export interface TestStack extends AsyncDisposable {
 const fastTimings: Overrides['timings'] = { pollMs: 50, retriesMs: [10, 20, 30], stopMs: 500 };
 
 /** The webhook service in this process, and identity, customer and calendar as separate processes. */
-export async function startStack(overrides: Overrides = {}): Promise<TestStack> {
+export async function startWebhook(overrides: Overrides = {}): Promise<WebhookUnderTest> {
   await using starting = new AsyncDisposableStack();
   const nats = starting.use(await startTestNats());
   const { identity, customer, addresses } = starting.use(
@@ -93,7 +93,7 @@ export interface TestCrm {
   feed(): Promise<EventJson[]>;
 }
 
-export async function createCrm(stack: TestStack): Promise<TestCrm> {
+export async function createCrm(stack: WebhookUnderTest): Promise<TestCrm> {
   const crmId = `crm-${randomUUID()}`;
   const [owner, account, providerReference] = [`owner@${crmId}`, `account@${crmId}`, `studio@${crmId}`];
   await stack.admin.createCrm({ crmId });

@@ -1,0 +1,48 @@
+import { DomainError } from '@scheduling/errors';
+import { callFunction } from '@scheduling/postgres';
+import { isUuid } from '@scheduling/runtime';
+import type { Location } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+
+export interface MailDataKey {
+  crmId: string;
+  participationId: string;
+  version: number;
+}
+
+/** See read-participation-mail-data.sql. */
+export interface ParticipationMailData {
+  /**
+   * What everything but the message is about: later than the requested version if the participation has changed since.
+   */
+  currentVersion: number;
+  reference: string;
+  /** The text that the caller sent with this version. */
+  message: string | null;
+  /** Null for a participant embedded in the creation of the appointment, who has a name and perhaps an address here. */
+  customerId: string | null;
+  name: string | null;
+  email: string | null;
+  providerId: string;
+  description: string | null;
+  startsAt: string;
+  endsAt: string;
+  address: Location | null;
+  priceValue: number | null;
+  priceCurrency: string | null;
+}
+
+/**
+ * What a mail about one version of a participation needs; nothing of the other participants. Rejects with
+ * `participation.not_found` once it is deleted.
+ */
+export async function getParticipationMailData(
+  { database }: CalendarDependencies,
+  request: MailDataKey,
+): Promise<ParticipationMailData> {
+  if (!isUuid(request.participationId)) throw new DomainError('participation.not_found');
+  const call = { name: 'read_participation_mail_data', request, locks: '' };
+  const mailData = await callFunction<ParticipationMailData | null>(database.kysely, call);
+  if (mailData === null) throw new DomainError('participation.not_found');
+  return mailData;
+}

@@ -1,0 +1,23 @@
+-- What a mail about one version of a participation needs, as it is now (interface 6).
+--
+-- Request: crmId, participationId, version.
+-- Answer: the fields of ParticipationMailData in get-participation-mail-data.ts, times as text; null if there is no such participation, or if it is an expired reservation.
+CREATE OR REPLACE FUNCTION read_participation_mail_data(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object(
+        'currentVersion', participation.version, 'reference', participation.reference, 'customerId', participation.customer_id,
+        'name', participation.name, 'email', participation.email,
+        'message', (
+          SELECT text FROM participation_message AS message
+           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
+        'providerId', appointment.provider_id, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
+        'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+     WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
+END
+$$;
