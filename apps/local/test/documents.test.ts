@@ -19,6 +19,8 @@ const guides = globSync('docs/guides/*.md', { cwd: repositoryRoot }).filter((fil
 it.each([
   'README.md',
   'docs/development.md',
+  'docs/testing.md',
+  'docs/recipes.md',
   'docs/reliability.md',
   'docs/operations.md',
   'deploy/README.md',

@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A copy of the customer service, in which the database is changed as `docs/development.md` says. */
+/** A copy of the customer service, in which the database is changed as `docs/recipes.md` says. */
 export interface NextVersion extends AsyncDisposable {
   /** The folder that contains `apps` and `libs`. */
   root: string;
