@@ -295,7 +295,7 @@ function readPlace(place: BookSlotRequest['place']): Place {
 function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDeletion['target'] {
   switch (target?.$case) {
     case 'appointmentReference':
-      return { appointmentReference: target.value };
+      return { reference: target.value };
     case 'seriesId':
       return { seriesId: target.value };
     case undefined:

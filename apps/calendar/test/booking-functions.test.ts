@@ -32,6 +32,7 @@ const internal = new Set([
   'archived_until',
   'booking_bounds',
   'booking_content',
+  'cancel_participations',
   'change_state',
   'claim_place',
   'confirm_locked_hold',
@@ -57,6 +58,7 @@ const internal = new Set([
   'join_appointment',
   'known_customer',
   'location_json',
+  'lock_appointment',
   'lock_participation',
   'moment_json',
   'new_mail_event',
@@ -85,6 +87,7 @@ const internal = new Set([
   'unavailable_answer',
   'unmark_appointment',
   'unmark_with_seats',
+  'update_participants',
 ]);
 
 describe('the functions that the service calls', () => {
@@ -103,10 +106,10 @@ describe('the functions that the service calls', () => {
     const file = await readFile(new URL('../src/participation/create-participation.sql', import.meta.url), 'utf8');
     const next = file
       .replace(
-        '  reclaimed integer;',
-        `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  reclaimed integer;`,
+        '  locked record;',
+        `  new_priority integer := coalesce((request ->> 'priority')::integer, 0);\n  locked record;`,
       )
-      .replace(`'reclaimed', reclaimed`, `'reclaimed', reclaimed, 'priority', new_priority`);
+      .replace(`'reclaimed', locked.reclaimed`, `'reclaimed', locked.reclaimed, 'priority', new_priority`);
     expect(next.match(/priority/g)).toHaveLength(4);
     await sql.raw(next).execute(calendar.database.kysely);
     const { participation, created } = await calendar.participations.createParticipation(booking);

@@ -1,5 +1,4 @@
 import { readFunction } from '@scheduling/postgres';
-import type { QueryExecutorProvider } from 'kysely';
 import type { Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
@@ -49,12 +48,14 @@ export function detailColumns(details: AppointmentDetails) {
  * exist; see appointment-json.sql.
  */
 export async function readAppointments(
-  { archiveAfterDays }: Pick<CalendarDependencies, 'archiveAfterDays'>,
-  db: QueryExecutorProvider,
+  { archiveAfterDays, database }: CalendarDependencies,
   crmId: string,
   ids: string[],
 ): Promise<string[]> {
   const request = { crmId, ids, archiveAfterDays };
-  const rows = await readFunction<{ appointment: string }>(db, { name: 'read_appointments_by_id', request });
+  const rows = await readFunction<{ appointment: string }>(database.kysely, {
+    name: 'read_appointments_by_id',
+    request,
+  });
   return rows.map(({ appointment }) => appointment);
 }

@@ -38,7 +38,7 @@ BEGIN
     SELECT * INTO made FROM appointment WHERE crm_id = the_crm AND reference = the_reference;
     IF NOT FOUND THEN RETURN retry_answer('stale'); END IF;
     IF made.provider_id <> the_provider OR made.content_digest <> the_digest THEN RETURN error_answer('appointment.reference_taken'); END IF;
-    RETURN appointment_answer(made, request) || '{"created": false}';
+    RETURN appointment_answer(made, request);
   END IF;
   PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
   IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
@@ -77,13 +77,5 @@ BEGIN
       participation_changed_data(participation, target.provider_id, 'CREATED', NULL, origin, NULL, 1 + row_number() OVER ()::integer),
       origin ->> 'request_id', origin ->> 'traceparent'
     FROM made;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION appointment_answer(made appointment, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
-BEGIN
-  RETURN jsonb_build_object(
-    'id', made.id,
-    'appointment', (SELECT content FROM appointment_json(made, scheduling_now(made.crm_id), (request ->> 'archiveAfterDays')::integer)));
 END
 $$;

@@ -44,7 +44,7 @@ export function createAppointment(
     references: request.participations.map(({ reference }) => reference),
     call: (provider) => creationCall(provider, request, dependencies.archiveAfterDays),
     read: async (id) => {
-      const [appointment] = await readAppointments(dependencies, dependencies.database.kysely, crmId, [id]);
+      const [appointment] = await readAppointments(dependencies, crmId, [id]);
       return appointment === undefined ? undefined : { appointment };
     },
     notFound: 'appointment.not_found',

@@ -1,11 +1,11 @@
 import { collectFieldErrors, DomainError } from '@scheduling/errors';
-import { transactOnce, withRows } from '@scheduling/postgres';
+import { originJson } from '@scheduling/messaging';
 import { randomUUIDv7 } from 'node:crypto';
 import { contentDigest } from '../content-digest.ts';
 import { parseDateTime, parseTimeOfDay, toDate, toInstant } from '../date-time.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendCreations, countOfCreation } from '../events/append-events.ts';
-import { requireProvider } from '../provider/provider-copy.ts';
+import { type BookingCall, settle } from '../participation/settle.ts';
+import { type ProviderRow, requireProvider } from '../provider/provider-copy.ts';
 import { type AppointmentDetails, detailColumns, readAppointments } from './appointment.ts';
 import { daysOf, expandSeries, type SeriesPlan, type Slot } from './expand-series.ts';
 
@@ -42,33 +42,53 @@ const maxDays = 8_000;
  * `appointment.invalid`, `series.too_long`, `series.empty` or `provider.not_found`.
  */
 export async function createSeries(dependencies: CalendarDependencies, request: NewSeries): Promise<CreatedSeries> {
-  const { crmId } = request;
-  const provider = await requireProvider(dependencies, request);
-  const slots = takeSlots(readPlan(request, provider.timeZone));
+  const { crmId, providerReference } = request;
   const seriesId = randomUUIDv7();
-  const rows = toRows(request, provider.id, seriesId, slots);
-  return transactOnce(dependencies.database, crmId, {
-    work: async (tx): Promise<CreatedSeries> => {
-      await withRows(tx.insertInto('appointment'), rows, { json: ['address'] }).execute();
-      await appendCreations(tx, rows);
-      const ids = rows.map(({ id }) => id);
-      return { seriesId, appointments: await readAppointments(dependencies, tx, crmId, ids) };
-    },
-    keep: () => ({ resourceIds: [seriesId], created: true }),
-    replay: async (tx, { resourceIds }) => {
-      const left = await tx
-        .selectFrom('appointment')
-        .select('id')
-        .where('crmId', '=', crmId)
-        .where('providerId', '=', provider.id)
-        .where('seriesId', '=', resourceIds[0]!)
-        .orderBy('startsAt')
-        .execute();
-      if (left.length === 0) throw new DomainError('series.not_found');
-      const ids = left.map(({ id }) => id);
-      return { seriesId: resourceIds[0]!, appointments: await readAppointments(dependencies, tx, crmId, ids) };
-    },
+  const { id, appointments } = await settle(dependencies, {
+    provider: { crmId, providerReference },
+    call: (provider) => creationCall(provider, request, seriesId, dependencies.archiveAfterDays),
+    read: (id) => readSeries(dependencies, request, id),
+    notFound: 'series.not_found',
+    busy: 'appointment.busy',
   });
+  return { seriesId: id, appointments };
+}
+
+function creationCall(
+  { timeZone }: ProviderRow,
+  request: NewSeries,
+  seriesId: string,
+  archiveAfterDays: number,
+): BookingCall {
+  const appointments = takeSlots(readPlan(request, timeZone)).map(({ startsAt, endsAt }) => ({
+    id: randomUUIDv7(),
+    reference: `${randomUUIDv7()}@scheduling`,
+    startsAt: toDate(startsAt),
+    endsAt: toDate(endsAt),
+  }));
+  // A generated reference is never retried.
+  const digest = contentDigest([seriesId]).toString('hex');
+  const shared = { ...detailColumns(request), contentDigest: digest, archiveAfterDays, origin: originJson() };
+  return { name: 'create_series', request: { ...shared, seriesId, appointments }, locks: seriesId };
+}
+
+/** Those that are left, as they are now. */
+async function readSeries(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference }: NewSeries,
+  seriesId: string,
+) {
+  const { id: providerId } = await requireProvider(dependencies, { crmId, providerReference });
+  const left = await dependencies.database.kysely
+    .selectFrom('appointment')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', providerId)
+    .where('seriesId', '=', seriesId)
+    .orderBy('startsAt')
+    .execute();
+  const ids = left.map(({ id }) => id);
+  return ids.length === 0 ? undefined : { appointments: await readAppointments(dependencies, crmId, ids) };
 }
 
 function readPlan(request: NewSeries, timeZone: string): SeriesPlan {
@@ -108,26 +128,6 @@ function takeSlots(plan: SeriesPlan): Slot[] {
     });
   }
   return slots;
-}
-
-function toRows(request: NewSeries, providerId: string, seriesId: string, slots: Slot[]) {
-  const shared = {
-    crmId: request.crmId,
-    providerId,
-    seriesId,
-    taken: 0,
-    eventCount: countOfCreation,
-    // A generated reference is never retried.
-    contentDigest: contentDigest([seriesId]),
-    ...detailColumns(request),
-  };
-  return slots.map(({ startsAt, endsAt }) => ({
-    ...shared,
-    id: randomUUIDv7(),
-    reference: `${randomUUIDv7()}@scheduling`,
-    startsAt: toDate(startsAt),
-    endsAt: toDate(endsAt),
-  }));
 }
 
 function seriesTooLong(): DomainError {

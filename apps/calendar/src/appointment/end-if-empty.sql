@@ -26,14 +26,26 @@ BEGIN
 END
 $$;
 
--- { crmId, appointmentIds, origin } -> {}. The caller has locked the appointments, and removed a participation from each.
-CREATE OR REPLACE FUNCTION end_left_appointments(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- Removes participations, whose appointments the caller has locked, and frees their seats. Nobody gets a mail: what the last mail says has an event of its own.
+--
+-- Request: crmId, participationIds, origin (see append-events.sql).
+CREATE OR REPLACE FUNCTION leave_appointments(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
-  appointment_ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'appointmentIds'))::uuid[];
+  ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'participationIds'))::uuid[];
+  leaving participation%ROWTYPE;
+  target appointment%ROWTYPE;
+  left_ids uuid[] := '{}';
 BEGIN
-  UPDATE appointment SET when_empty = 'CANCELLED' WHERE crm_id = the_crm AND id = ANY (appointment_ids) AND when_empty = 'REMOVED';
-  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM unnest(appointment_ids) AS id;
+  FOR leaving IN DELETE FROM participation WHERE crm_id = the_crm AND id = ANY (ids) RETURNING * LOOP
+    UPDATE appointment
+       SET taken = taken - takes_seat(leaving.state)::integer, event_count = event_count + 1, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END
+     WHERE crm_id = the_crm AND id = leaving.appointment_id
+    RETURNING * INTO target;
+    PERFORM append_participation_removed(leaving, target.provider_id, request -> 'origin', target.event_count);
+    left_ids := left_ids || target.id;
+  END LOOP;
+  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM (SELECT DISTINCT unnest(left_ids) AS id) AS emptied;
   RETURN '{}';
 END
 $$;

@@ -428,14 +428,14 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.appointment_answer(made appointment, request jsonb)
+CREATE OR REPLACE FUNCTION public.appointment_answer(changed appointment, request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 BEGIN
   RETURN jsonb_build_object(
-    'id', made.id,
-    'appointment', (SELECT content FROM appointment_json(made, scheduling_now(made.crm_id), (request ->> 'archiveAfterDays')::integer)));
+    'id', changed.id, 'created', false,
+    'appointment', (SELECT content FROM appointment_json(changed, scheduling_now(changed.crm_id), (request ->> 'archiveAfterDays')::integer)));
 END
 $function$;
 
@@ -599,6 +599,55 @@ BEGIN
        SET fingerprint = excluded.fingerprint, resource_ids = excluded.resource_ids, created = excluded.created, created_at = excluded.created_at;
   END IF;
   RETURN jsonb_build_object('key', 'new', 'answer', answer);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.cancel_appointment(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  locked record;
+  answer jsonb := '{}';
+  target appointment%ROWTYPE;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_appointment(request, request ->> 'reference');
+  target := locked.target;
+  IF target.id IS NULL THEN RETURN error_answer('appointment.not_found') || jsonb_build_object('reclaimed', locked.reclaimed); END IF;
+  IF target.state = 'ACTIVE' THEN
+    answer := cancel_participations(target, request);
+    target.event_count := target.event_count + (answer #>> '{entered,CANCELED}')::integer;
+    PERFORM append_appointment_changed(target, 'CANCELLED', request -> 'origin');
+    UPDATE appointment SET state = 'CANCELLED', taken = 0, event_count = target.event_count + 1 WHERE crm_id = target.crm_id AND id = target.id RETURNING * INTO target;
+  END IF;
+  RETURN appointment_answer(target, request) || answer || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.cancel_participations(target appointment, request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  with_mail jsonb := request -> 'origin' || '{"hasMail": true}';
+  number integer;
+  freed integer;
+BEGIN
+  WITH cancelled AS (
+    UPDATE participation
+       SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
+           mail_event_id = CASE WHEN is_active(participation.state) THEN new_mail_event(with_mail) ELSE mail_event_id END
+     WHERE crm_id = target.crm_id AND appointment_id = target.id AND state <> 'CANCELED'
+    RETURNING old AS before, new AS after)
+  SELECT count(*), count(*) FILTER (WHERE takes_seat((before).state)),
+         count(add_message(after, CASE WHEN is_active((before).state) THEN request ->> 'message' END)),
+         count(append_participation_changed(
+           after, target.provider_id, 'APPOINTMENT_CANCELLED', (before).state, CASE WHEN is_active((before).state) THEN with_mail ELSE request -> 'origin' END,
+           (before).mail_event_id, target.event_count + ordinal))
+    INTO number, freed
+    FROM (SELECT *, row_number() OVER (ORDER BY (after).id)::integer AS ordinal FROM cancelled) AS changes;
+  RETURN jsonb_build_object('entered', jsonb_build_object('CANCELED', number), 'seats', -freed);
 END
 $function$;
 
@@ -815,7 +864,7 @@ BEGIN
     SELECT * INTO made FROM appointment WHERE crm_id = the_crm AND reference = the_reference;
     IF NOT FOUND THEN RETURN retry_answer('stale'); END IF;
     IF made.provider_id <> the_provider OR made.content_digest <> the_digest THEN RETURN error_answer('appointment.reference_taken'); END IF;
-    RETURN appointment_answer(made, request) || '{"created": false}';
+    RETURN appointment_answer(made, request);
   END IF;
   PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
   IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
@@ -830,15 +879,39 @@ CREATE OR REPLACE FUNCTION public.create_participation(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  the_crm text := request ->> 'crmId';
-  target uuid;
-  reclaimed integer;
+  locked record;
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
-  SELECT id INTO target FROM appointment
-   WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
-  reclaimed := free_expired_seats(the_crm, target, request -> 'origin');
-  RETURN join_appointment(request, target) || jsonb_build_object('reclaimed', reclaimed);
+  SELECT * INTO locked FROM lock_appointment(request, request ->> 'appointmentReference');
+  RETURN join_appointment(request, locked.target) || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.create_series(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+  texts jsonb;
+  number integer;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  WITH made AS (
+    INSERT INTO appointment (
+      crm_id, provider_id, series_id, id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
+    SELECT the_crm, (request ->> 'providerId')::uuid, request ->> 'seriesId', id, reference, request ->> 'resourceReference', request ->> 'productReference',
+        request ->> 'contactReference', request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric,
+        request ->> 'priceCurrency', "startsAt", "endsAt", (request ->> 'capacity')::bigint, 0, (request ->> 'acceptBookings')::boolean,
+        decode(request ->> 'contentDigest', 'hex'), 1
+      FROM jsonb_to_recordset(request -> 'appointments') AS each(id uuid, reference text, "startsAt" timestamptz, "endsAt" timestamptz)
+    RETURNING appointment)
+  SELECT count(append_appointment_changed(appointment, 'CREATED', request -> 'origin')), jsonb_agg(content ORDER BY (appointment).starts_at)
+    INTO number, texts
+    FROM made, appointment_json(appointment, present, (request ->> 'archiveAfterDays')::integer);
+  RETURN jsonb_build_object('id', request -> 'seriesId', 'created', true, 'appointments', texts);
 END
 $function$;
 
@@ -855,6 +928,40 @@ BEGIN
    ORDER BY refreshed_at DESC LIMIT 1 FOR KEY SHARE;
   IF NOT FOUND AND request ? 'prepared' THEN person := add_prepared_customer(the_crm, the_provider, the_reference, request -> 'prepared'); END IF;
   RETURN person;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.delete_appointments(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  ids uuid[];
+  target appointment%ROWTYPE;
+  first_id uuid;
+  freed bigint := 0;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  IF request ? 'seriesId' THEN
+    ids := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND series_id = request ->> 'seriesId');
+  ELSE
+    ids := ARRAY(SELECT id FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'reference');
+  END IF;
+  -- In a fixed order, so that two transactions cannot deadlock.
+  FOR target IN SELECT * FROM appointment WHERE crm_id = the_crm AND id = ANY (ids) ORDER BY id FOR UPDATE LOOP
+    first_id := coalesce(first_id, target.id);
+    freed := freed + target.taken;
+    WITH removed AS (DELETE FROM participation WHERE crm_id = the_crm AND appointment_id = target.id RETURNING old AS before)
+    SELECT target.event_count + count(append_participation_removed(before, target.provider_id, request -> 'origin', target.event_count + ordinal))
+      INTO target.event_count
+      FROM (SELECT *, row_number() OVER (ORDER BY (before).id)::integer AS ordinal FROM removed) AS removals;
+    DELETE FROM appointment WHERE crm_id = the_crm AND id = target.id;
+    PERFORM append_appointment_changed(target, 'DELETED', request -> 'origin');
+  END LOOP;
+  IF first_id IS NULL THEN RETURN error_answer(CASE WHEN request ? 'seriesId' THEN 'series.not_found' ELSE 'appointment.not_found' END); END IF;
+  RETURN jsonb_build_object('id', first_id, 'created', false, 'seats', -freed);
 END
 $function$;
 
@@ -902,20 +1009,6 @@ BEGIN
   END IF;
   UPDATE appointment SET state = 'CANCELLED', event_count = event_count + 1 WHERE crm_id = the_crm AND id = the_appointment;
   PERFORM append_appointment_changed(target, 'CANCELLED', origin);
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION public.end_left_appointments(request jsonb)
- RETURNS jsonb
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  the_crm text := request ->> 'crmId';
-  appointment_ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'appointmentIds'))::uuid[];
-BEGIN
-  UPDATE appointment SET when_empty = 'CANCELLED' WHERE crm_id = the_crm AND id = ANY (appointment_ids) AND when_empty = 'REMOVED';
-  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM unnest(appointment_ids) AS id;
-  RETURN '{}';
 END
 $function$;
 
@@ -1121,20 +1214,17 @@ AS $function$
   SELECT answer #>> '{error,code}' IS NOT DISTINCT FROM 'slot.unavailable'
 $function$;
 
-CREATE OR REPLACE FUNCTION public.join_appointment(request jsonb, the_appointment uuid)
+CREATE OR REPLACE FUNCTION public.join_appointment(request jsonb, target appointment)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   new_state text := request ->> 'state';
-  target appointment%ROWTYPE;
   person customer%ROWTYPE;
   present participation%ROWTYPE;
 BEGIN
-  -- It may have ended with its expired reservations.
-  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
-  IF NOT FOUND THEN RETURN error_answer('appointment.not_found'); END IF;
+  IF target.id IS NULL THEN RETURN error_answer('appointment.not_found'); END IF;
   person := customer_to_book_for(request, target.provider_id, request ->> 'customerReference');
   IF person.id IS NULL THEN RETURN retry_answer('customer'); END IF;
 
@@ -1164,6 +1254,30 @@ AS $function$
    ORDER BY refreshed_at DESC LIMIT 1
 $function$;
 
+CREATE OR REPLACE FUNCTION public.leave_appointments(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'participationIds'))::uuid[];
+  leaving participation%ROWTYPE;
+  target appointment%ROWTYPE;
+  left_ids uuid[] := '{}';
+BEGIN
+  FOR leaving IN DELETE FROM participation WHERE crm_id = the_crm AND id = ANY (ids) RETURNING * LOOP
+    UPDATE appointment
+       SET taken = taken - takes_seat(leaving.state)::integer, event_count = event_count + 1, when_empty = CASE WHEN when_empty IS NOT NULL THEN 'CANCELLED' END
+     WHERE crm_id = the_crm AND id = leaving.appointment_id
+    RETURNING * INTO target;
+    PERFORM append_participation_removed(leaving, target.provider_id, request -> 'origin', target.event_count);
+    left_ids := left_ids || target.id;
+  END LOOP;
+  PERFORM end_if_empty(the_crm, id, request -> 'origin') FROM (SELECT DISTINCT unnest(left_ids) AS id) AS emptied;
+  RETURN '{}';
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.location_json(address jsonb)
  RETURNS TABLE(content json)
  LANGUAGE sql
@@ -1174,6 +1288,22 @@ AS $function$
         SELECT row_to_json(fields) FROM jsonb_to_record(address) AS fields (city text, "countryCode" text, street text, number text, zip text))
       ELSE address::json
     END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.lock_appointment(request jsonb, the_reference text)
+ RETURNS TABLE(target appointment, reclaimed integer)
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_appointment uuid;
+BEGIN
+  SELECT id INTO the_appointment FROM appointment
+   WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = the_reference FOR NO KEY UPDATE;
+  reclaimed := free_expired_seats(the_crm, the_appointment, request -> 'origin');
+  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
+  RETURN NEXT;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.lock_participation(request jsonb)
@@ -1880,8 +2010,17 @@ CREATE OR REPLACE FUNCTION public.reclaim_reservations(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+  the_references text[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'references'));
+  locked uuid[] := ARRAY(
+    SELECT id FROM appointment
+     WHERE crm_id = the_crm
+       AND id IN (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND reference = ANY (the_references) AND reserved_until <= present)
+     ORDER BY id FOR NO KEY UPDATE);
 BEGIN
-  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid, request -> 'origin'));
+  RETURN jsonb_build_object('reclaimed', (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id));
 END
 $function$;
 
@@ -2105,6 +2244,66 @@ AS $function$
       RETURN NEW;
     END
     $function$;
+
+CREATE OR REPLACE FUNCTION public.update_appointment(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  locked record;
+  reclaimed jsonb;
+  target appointment%ROWTYPE;
+  changed appointment%ROWTYPE;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_appointment(request, request ->> 'reference');
+  reclaimed := jsonb_build_object('reclaimed', locked.reclaimed);
+  target := locked.target;
+  IF target.id IS NULL THEN RETURN reclaimed || error_answer('appointment.not_found'); END IF;
+  IF target.state <> 'ACTIVE' THEN
+    RETURN reclaimed || error_answer('appointment.cancelled', '{"text": "The appointment is cancelled and cannot be changed."}');
+  END IF;
+  changed := jsonb_populate_record(target, request -> 'changes');
+  IF changed.ends_at <= changed.starts_at THEN
+    RETURN reclaimed || error_answer('appointment.invalid', '{"errors": [{"pointer": "/end", "detail": "must be after start"}]}');
+  END IF;
+
+  IF changed IS DISTINCT FROM target THEN
+    UPDATE appointment
+       SET starts_at = changed.starts_at, ends_at = changed.ends_at, capacity = changed.capacity, accept_bookings = changed.accept_bookings,
+           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address,
+           revision = revision + 1, event_count = event_count + 1
+     WHERE crm_id = target.crm_id AND id = target.id
+    RETURNING * INTO changed;
+    PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
+    IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
+      PERFORM update_participants(changed, request);
+    END IF;
+  END IF;
+  RETURN reclaimed || appointment_answer(changed, request);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.update_participants(target appointment, request jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean);
+  number integer;
+BEGIN
+  WITH updated AS (
+    UPDATE participation
+       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state)
+     WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
+    RETURNING old AS before, new AS after)
+  SELECT count(append_participation_changed(
+           after, target.provider_id, 'APPOINTMENT_CHANGED', (before).state, origin, (before).mail_event_id, target.event_count + ordinal))
+    INTO number
+    FROM (SELECT *, row_number() OVER (ORDER BY (after).id)::integer AS ordinal FROM updated) AS changes;
+  UPDATE appointment SET event_count = event_count + number WHERE crm_id = target.crm_id AND id = target.id;
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION public.update_participation(request jsonb)
  RETURNS jsonb

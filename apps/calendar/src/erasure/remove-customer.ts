@@ -5,7 +5,6 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
 import type { AppointmentTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { appendRemovals } from '../events/append-events.ts';
 import { anonymiseParticipations } from '../participation/anonymise-participations.ts';
 import type { BookingMetrics } from '../participation/booking-metrics.ts';
 import { type CustomerId, lockCustomer } from '../customer/lock-customer.ts';
@@ -67,9 +66,7 @@ async function tryRemove(
     .map(({ appointmentId }) => appointmentId);
   await forgetContents(tx, customer.crmId, creating);
   await forgetKeys(tx, customer.crmId, [...participations.map(({ id }) => id), ...creating]);
-  // A customer has only one provider.
-  const [first] = appointments;
-  if (first) await leaveAppointments(tx, { ...customer, providerId: first.providerId }, leaving);
+  await leaveAppointments(tx, customer, leaving);
   const staying = participations.filter((participation) => !leaving.includes(participation));
   await anonymiseParticipations(
     tx,
@@ -84,12 +81,7 @@ async function tryRemove(
 function lockAppointments(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId) {
   return tx
     .selectFrom('appointment')
-    .select([
-      'id',
-      'reference',
-      'providerId',
-      sql<boolean>`state = 'ACTIVE' AND ends_at > ${timeOf(crmId)}`.as('isFuture'),
-    ])
+    .select(['id', 'reference', sql<boolean>`state = 'ACTIVE' AND ends_at > ${timeOf(crmId)}`.as('isFuture')])
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) =>
       query.selectFrom('participation').select('appointmentId').where('crmId', '=', crmId).where(isOf(customerId)),
@@ -161,9 +153,10 @@ async function forgetContents(tx: Transaction<CalendarSchema>, crmId: string, ap
 
 type Leaving = Awaited<ReturnType<typeof selectParticipationsOfCustomer>>[number];
 
+/** See end-if-empty.sql. */
 async function leaveAppointments(
   tx: Transaction<CalendarSchema>,
-  { crmId, customerId, providerId }: CustomerId & { providerId: string },
+  { crmId, customerId }: CustomerId,
   leaving: Leaving[],
 ): Promise<void> {
   if (leaving.length === 0) return;
@@ -180,33 +173,8 @@ async function leaveAppointments(
       })),
     )
     .execute();
-  await deleteParticipations(tx, crmId, leaving);
-  await appendRemovals(tx, providerId, leaving);
-  await endLeftAppointments(tx, crmId, [...new Set(leaving.map(({ appointmentId }) => appointmentId))]);
-}
-
-/** See end-if-empty.sql. */
-async function endLeftAppointments(
-  tx: Transaction<CalendarSchema>,
-  crmId: string,
-  appointmentIds: string[],
-): Promise<void> {
-  const request = { crmId, appointmentIds, origin: originJson() };
-  await callFunction(tx, { name: 'end_left_appointments', request, locks: '' });
-}
-
-/** Frees their seats as well. */
-async function deleteParticipations(tx: Transaction<CalendarSchema>, crmId: string, leaving: Leaving[]): Promise<void> {
-  const seats = leaving.filter(({ takesSeat }) => takesSeat).map(({ appointmentId: id }) => id);
-  await sql`
-    UPDATE appointment SET taken = taken - freed.seats
-      FROM (SELECT id, count(*) AS seats FROM unnest(${seats}::uuid[]) AS id GROUP BY id) AS freed
-     WHERE appointment.crm_id = ${crmId} AND appointment.id = freed.id`.execute(tx);
-  await tx
-    .deleteFrom('participation')
-    .where('crmId', '=', crmId)
-    .where(sql<boolean>`id = ANY(${leaving.map(({ id }) => id)}::uuid[])`)
-    .execute();
+  const request = { crmId, participationIds: leaving.map(({ id }) => id), origin: originJson() };
+  await callFunction(tx, { name: 'leave_appointments', request, locks: '' });
 }
 
 function selectRemoved(

@@ -1,5 +1,5 @@
--- The events of what SQL functions change. They are written here because only the function that makes a change knows all of it, such as the appointment that
--- a booking joined, or the reservations that expired in the meantime.
+-- The events about appointments and participations, written by the functions that change them: only these know all of a change, such as the appointment that a booking
+-- joined, or the reservations that expired in the meantime.
 --
 -- `data` has the fields of the message in proto/scheduling/events/v1/events.proto, by their names in TypeScript; a field without a value is null. The
 -- relay encodes it. It is json, because that takes Postgres less time to write than jsonb. test/change-events.test.ts compares what is written here with the messages.
@@ -83,7 +83,7 @@ END
 $$;
 
 -- `changed` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
--- revision, and one if it was cancelled. Its creation is the first event about it, and any other the next one after its event_count. (append-events.ts does the same for what these functions do not change.)
+-- revision, and one if it was cancelled. Its creation is the first event about it, and any other the next one after its event_count.
 CREATE OR REPLACE FUNCTION append_appointment_changed(changed appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   is_new boolean := change = 'CREATED';

@@ -7,30 +7,23 @@
 -- Answer: see answers.sql. If another transaction concurrently takes the reference for another appointment, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  the_crm text := request ->> 'crmId';
-  target uuid;
-  reclaimed integer;
+  locked record;
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
-  SELECT id INTO target FROM appointment
-   WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = request ->> 'appointmentReference' FOR NO KEY UPDATE;
-  reclaimed := free_expired_seats(the_crm, target, request -> 'origin');
-  RETURN join_appointment(request, target) || jsonb_build_object('reclaimed', reclaimed);
+  SELECT * INTO locked FROM lock_appointment(request, request ->> 'appointmentReference');
+  RETURN join_appointment(request, locked.target) || jsonb_build_object('reclaimed', locked.reclaimed);
 END
 $$;
 
 -- The part of create_participation behind the lock of the appointment.
-CREATE OR REPLACE FUNCTION join_appointment(request jsonb, the_appointment uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION join_appointment(request jsonb, target appointment) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   new_state text := request ->> 'state';
-  target appointment%ROWTYPE;
   person customer%ROWTYPE;
   present participation%ROWTYPE;
 BEGIN
-  -- It may have ended with its expired reservations.
-  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
-  IF NOT FOUND THEN RETURN error_answer('appointment.not_found'); END IF;
+  IF target.id IS NULL THEN RETURN error_answer('appointment.not_found'); END IF;
   person := customer_to_book_for(request, target.provider_id, request ->> 'customerReference');
   IF person.id IS NULL THEN RETURN retry_answer('customer'); END IF;
 

@@ -27,10 +27,20 @@ BEGIN
 END
 $$;
 
--- { crmId, appointmentId, origin } -> { reclaimed }. The caller has locked the appointment.
+-- { crmId, references, origin } -> { reclaimed }: removes the expired reservations of the appointments in which one has one of these references, so that these are
+-- free again before the sweeper runs.
 CREATE OR REPLACE FUNCTION reclaim_reservations(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+  the_references text[] := ARRAY(SELECT jsonb_array_elements_text(request -> 'references'));
+  locked uuid[] := ARRAY(
+    SELECT id FROM appointment
+     WHERE crm_id = the_crm
+       AND id IN (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND reference = ANY (the_references) AND reserved_until <= present)
+     ORDER BY id FOR NO KEY UPDATE);
 BEGIN
-  RETURN jsonb_build_object('reclaimed', free_expired_seats(request ->> 'crmId', (request ->> 'appointmentId')::uuid, request -> 'origin'));
+  RETURN jsonb_build_object('reclaimed', (SELECT coalesce(sum(free_expired_seats(the_crm, id, request -> 'origin')), 0) FROM unnest(locked) AS id));
 END
 $$;
 

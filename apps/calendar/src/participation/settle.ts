@@ -33,13 +33,13 @@ export interface BookingRequest<Content> {
   /** For whom it is, if that matters. */
   customer?: NamedCustomer | undefined;
   /** Of participations that it creates. */
-  references: string[];
+  references?: string[] | undefined;
   /** The function, and its request without `crmId`, `providerId`, `providerVersion` and `prepared`. */
   call: (provider: ProviderRow) => Promise<BookingCall> | BookingCall;
-  /** The content for an answer that is repeated, as it is now; undefined if it no longer exists. */
-  read: (id: string) => Promise<Content | undefined>;
-  /** If it no longer exists. */
-  notFound: ErrorCode;
+  /** For a request that can have an `Idempotency-Key`: the content of the first answer, as it is now; undefined: it is gone. */
+  read?: (id: string) => Promise<Content | undefined>;
+  /** If it is gone. */
+  notFound?: ErrorCode;
   /** If others do not stop changing what it reads. */
   busy: ErrorCode;
 }
@@ -78,7 +78,7 @@ export async function settle<Content extends object>(
         else await requireKnown(dependencies, request, answer.error);
         break;
       case 'reference':
-        await reclaimReservations(dependencies, crmId, request.references);
+        await reclaimReservations(dependencies, crmId, request.references ?? []);
         break;
       case 'stale':
         break;
@@ -102,8 +102,8 @@ async function tryToSettle<Content extends object>(
     request: { ...request, ...common, ...(prepared && { prepared: preparedContent(prepared) }) },
   };
   const replay = async ({ id, created }: { id: string; created: boolean }): Promise<Answer<Content>> => {
-    const content = await read(id);
-    if (content === undefined) throw new DomainError(notFound);
+    const content = await read!(id);
+    if (content === undefined) throw new DomainError(notFound!);
     return { id, created, ...content };
   };
   try {

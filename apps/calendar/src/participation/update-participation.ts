@@ -26,7 +26,6 @@ export function updateParticipation(
   const db = dependencies.database.kysely;
   return settle(dependencies, {
     provider: { crmId, providerReference },
-    references: [],
     call: async ({ id: providerId }) => {
       const present = await readParticipation(db, { crmId, providerId, reference });
       const request = { ...change, participationId: present?.id, origin: originJson() };

@@ -40,7 +40,6 @@ export async function changeBooking(
   return settle(dependencies, {
     provider: { crmId, providerReference },
     customer,
-    references: [],
     call: (provider) =>
       place === undefined ? confirmationCall(dependencies, provider, request) : moveCall(provider, place, request),
     read: (participationId) => readBooking(dependencies, request, participationId),

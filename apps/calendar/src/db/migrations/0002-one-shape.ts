@@ -9,6 +9,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     DROP FUNCTION IF EXISTS slot_record(appointment, bigint);
     DROP FUNCTION IF EXISTS move_participation(jsonb);
     DROP FUNCTION IF EXISTS find_participation(jsonb);
+    DROP FUNCTION IF EXISTS end_left_appointments(jsonb);
     DROP FUNCTION IF EXISTS claim_place(jsonb, timeslot, uuid);
     DROP FUNCTION IF EXISTS participation_changed_data(participation, uuid, text, text, text, text, uuid, integer, uuid, integer)`.execute(
     db,

@@ -1,0 +1,60 @@
+-- Changes an appointment (interface 4.2). Like its creation, it is never rejected for what else takes place at that time, and nobody loses a seat.
+--
+-- Request: crmId, providerId, providerVersion, reference, changes (columns of the appointment by their names; null clears one), sendMails, archiveAfterDays, origin (see
+--   append-events.sql).
+-- Answer: see answers.sql, with the text of the appointment.
+CREATE OR REPLACE FUNCTION update_appointment(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  locked record;
+  reclaimed jsonb;
+  target appointment%ROWTYPE;
+  changed appointment%ROWTYPE;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_appointment(request, request ->> 'reference');
+  reclaimed := jsonb_build_object('reclaimed', locked.reclaimed);
+  target := locked.target;
+  IF target.id IS NULL THEN RETURN reclaimed || error_answer('appointment.not_found'); END IF;
+  IF target.state <> 'ACTIVE' THEN
+    RETURN reclaimed || error_answer('appointment.cancelled', '{"text": "The appointment is cancelled and cannot be changed."}');
+  END IF;
+  changed := jsonb_populate_record(target, request -> 'changes');
+  IF changed.ends_at <= changed.starts_at THEN
+    RETURN reclaimed || error_answer('appointment.invalid', '{"errors": [{"pointer": "/end", "detail": "must be after start"}]}');
+  END IF;
+
+  IF changed IS DISTINCT FROM target THEN
+    UPDATE appointment
+       SET starts_at = changed.starts_at, ends_at = changed.ends_at, capacity = changed.capacity, accept_bookings = changed.accept_bookings,
+           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address,
+           revision = revision + 1, event_count = event_count + 1
+     WHERE crm_id = target.crm_id AND id = target.id
+    RETURNING * INTO changed;
+    PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
+    IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
+      PERFORM update_participants(changed, request);
+    END IF;
+  END IF;
+  RETURN reclaimed || appointment_answer(changed, request);
+END
+$$;
+
+-- Called by update_appointment only, if participants see a difference. Those who are booked or requested get a new version, which the event in their calendar gets as
+-- well, and a mail.
+CREATE OR REPLACE FUNCTION update_participants(target appointment, request jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean);
+  number integer;
+BEGIN
+  WITH updated AS (
+    UPDATE participation
+       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state)
+     WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
+    RETURNING old AS before, new AS after)
+  SELECT count(append_participation_changed(
+           after, target.provider_id, 'APPOINTMENT_CHANGED', (before).state, origin, (before).mail_event_id, target.event_count + ordinal))
+    INTO number
+    FROM (SELECT *, row_number() OVER (ORDER BY (after).id)::integer AS ordinal FROM updated) AS changes;
+  UPDATE appointment SET event_count = event_count + number WHERE crm_id = target.crm_id AND id = target.id;
+END
+$$;
