@@ -23,7 +23,10 @@ const faults: string[] = [];
 
 const titles = readTitles(readFileSync('docs/interface.md', 'utf8'));
 const citations = globSync(['apps/*/src/**/*.{ts,sql}', 'libs/*/src/**/*.{ts,sql}'])
-  .filter((file) => !/\.test\.ts$|\/migrations\/|\/schema\.sql$|libs\/(contracts|client)\/|apps\/faults\//.test(file))
+  .filter(
+    (file) =>
+      !/\.test\.ts$|\/migrations\/|\/(schema|tables)\.sql$|libs\/(contracts|client)\/|apps\/faults\//.test(file),
+  )
   .toSorted()
   .flatMap(citationsOf);
 

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MigrationSet } from './migration-set.ts';
-import { frozenFunction } from './sql-files.ts';
+import { frozenFiles } from './sql-files.ts';
 
 /** Run before the service's own migrations, whose indexes of addresses call the function. */
 export const addressMigrations: MigrationSet = {
   name: 'address',
-  migrations: { '2026-12-10-address-key': frozenFunction(new URL('address-key.sql', import.meta.url)) },
+  migrations: { '2026-12-10-address-key': frozenFiles(import.meta.url, ['address-key.sql']) },
 };
 
 /**

@@ -53,8 +53,6 @@ export const idempotencyMigrations: MigrationSet = {
         await sql`CREATE INDEX idempotency_key_resources ON idempotency_key USING gin (resource_ids)`.execute(db);
       },
     },
-    // Created call_once, which has become one of the functions.
-    '2026-11-24-call-once': { up: () => Promise.resolve() },
   },
   functions: sqlFiles(import.meta.url, ['call-once.sql']),
 };

@@ -14,6 +14,6 @@ export { createLeadership, type Leadership } from './leadership.ts';
 export { migrateDatabase } from './migrate.ts';
 export type { MigrationSet, SchemaMigration } from './migration-set.ts';
 export { readFunction } from './read-function.ts';
-export { frozenFunction, sqlFiles } from './sql-files.ts';
+export { frozenFiles, sqlFiles } from './sql-files.ts';
 export { startGrowthAnalysis } from './start-growth-analysis.ts';
 export { withRows } from './with-rows.ts';

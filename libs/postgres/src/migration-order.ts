@@ -3,7 +3,7 @@ import type { MigrationSet } from './migration-set.ts';
 
 /**
  * Names begin with a number of four digits that rises from one migration to the next. The first migrations have a date
- * in its place, and come before all numbers.
+ * in its place, and come before all numbers. Databases have run more of those than there are: see {@link isDated}.
  *
  * @throws FatalError for a name without a number, or whose number is not above the one before it
  */
@@ -41,6 +41,10 @@ function numberOf(name: string): number {
   return isDated(name) ? 0 : Number(name.slice(0, 4));
 }
 
-function isDated(name: string): boolean {
+/**
+ * From before numbers. One that the code does not have is part of the first one of its set today, and not of a newer
+ * version.
+ */
+export function isDated(name: string): boolean {
   return /^\d{4}-\d\d-\d\d-/.test(name);
 }

@@ -1,5 +1,6 @@
 import type { ClientBase, QueryResultRow } from 'pg';
 import { compareFunctions, type FunctionRun, ownRelease } from './function-history.ts';
+import { isDated } from './migration-order.ts';
 import type { MigrationSet } from './migration-set.ts';
 
 /** How a database's schema differs from the one this code expects. Migrations and functions are named `set/name`. */
@@ -22,8 +23,9 @@ export async function readSchemaState(
   const runs = await readRows<FunctionRun>(client, 'function_migration');
   const functions = sets.map((set) => ({ set: set.name, ...compareFunctions(set, runs, release) }));
   const executed = new Set<string>();
-  for (const { name: set } of sets)
-    for (const { name } of await readRows<{ name: string }>(client, `${set}_migration`)) executed.add(`${set}/${name}`);
+  for (const { name: set, migrations } of sets)
+    for (const { name } of await readRows<{ name: string }>(client, `${set}_migration`))
+      if (name in migrations || !isDated(name)) executed.add(`${set}/${name}`);
   const known = new Set(sets.flatMap(({ name: set, migrations }) => named(set, Object.keys(migrations))));
   const breaking = await readRows<{ set_name: string; name: string }>(client, 'breaking_migration');
   return {

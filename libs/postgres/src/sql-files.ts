@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** A file of SQL functions, each of which begins with `CREATE OR REPLACE FUNCTION`. */
+/** A file of SQL functions, each of which begins with `CREATE OR REPLACE FUNCTION`, or of {@link frozenFiles}. */
 export interface SqlFile {
   /** Of the file, without folder and extension: it may move to another folder. */
   name: string;
@@ -33,13 +33,14 @@ export function sqlFiles(base: string, paths: readonly string[]): SqlFile[] {
 }
 
 /**
- * A function whose results an index contains, as a migration: it exists before the index, and is never changed, because
- * the index would keep the former results. Another rule is a function with another name, and an index of its own.
+ * Files that are run once and never changed, as a migration: the tables of a service, and before them a function whose
+ * results an index contains. The index would keep the former results, so another rule is a function with another name,
+ * and an index of its own.
  */
-export function frozenFunction(file: URL): Migration {
+export function frozenFiles(base: string, paths: readonly string[]): Migration {
   return {
     up: async (db: Kysely<unknown>) => {
-      await sql.raw(readFileSync(file, 'utf8')).execute(db);
+      for (const { text } of sqlFiles(base, paths)) await sql.raw(text).execute(db);
     },
   };
 }

@@ -2,7 +2,13 @@ import { createTestDatabase, eventually, testLogger } from '@scheduling/testing'
 import { type Kysely, sql } from 'kysely';
 import { Client } from 'pg';
 import { expect, it } from 'vitest';
-import { createDatabase, migrateDatabase, type MigrationSet, type SchemaMigration } from '../src/index.ts';
+import {
+  createDatabase,
+  inspectDatabase,
+  migrateDatabase,
+  type MigrationSet,
+  type SchemaMigration,
+} from '../src/index.ts';
 
 interface Schema {
   thing: { name: string; color?: string };
@@ -50,6 +56,20 @@ it('is newer than the code, which works with it and leaves it unchanged', async 
   await using database = open(url, first);
   await expect(database.checkSchema()).resolves.toBeUndefined();
   await database.kysely.insertInto('thing').values({ name: 'kept', color: 'red' }).execute();
+});
+
+it('was made in dated steps that are one migration today, and takes further ones', async () => {
+  const url = await createTestDatabase();
+  const steps = version({ '2026-11-21-thing': createThing, '2026-11-22-color': addColor });
+  await migrateDatabase({ url, sets: steps, logger });
+  const addSize: SchemaMigration = { up: (db: Kysely<unknown>) => run(db, 'ALTER TABLE thing ADD COLUMN size int') };
+  const all: SchemaMigration = {
+    up: (db: Kysely<unknown>) => run(db, 'CREATE TABLE thing (name text, old_name text, color text)'),
+  };
+  const folded = version({ '2026-11-21-thing': all, '0001-size': addSize });
+  await migrateDatabase({ url, sets: folded, logger });
+  expect(await inspectDatabase(url, folded)).toMatchObject({ missing: [], newer: [], breaking: [] });
+  expect(await inspectDatabase(url, steps)).toMatchObject({ missing: [], newer: ['test/0001-size'], breaking: [] });
 });
 
 it('has a breaking migration that the code knows', async () => {

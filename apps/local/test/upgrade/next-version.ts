@@ -36,6 +36,7 @@ export async function createNextVersion(): Promise<NextVersion> {
   const original = await readFile(changedFile, 'utf8');
   const table = join(source, 'db/migrate.ts');
   const name = `${await nextNumber(table)}-nicknames`;
+  await mkdir(join(source, 'db/migrations'), { recursive: true });
   await writeFile(join(source, 'db/migrations', `${name}.ts`), migration);
   await writeFile(join(source, 'customer/count-nicknames.sql'), addedFunction);
   await edit(table, /^/, `import * as nicknames from './migrations/${name}.ts';\n`);
