@@ -1,7 +1,6 @@
 import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
-  dropIndex,
   frozenFiles,
   idempotencyMigrations,
   type MigrationSet,
@@ -10,14 +9,10 @@ import {
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as oneShape from './migrations/0002-one-shape.ts';
-import * as noEncoding from './migrations/0003-no-encoding.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
-  // participation_by_address has replaced it.
-  '0001-participations-by-email': dropIndex('participation_by_email'),
   '0002-one-shape': oneShape,
-  '0003-no-encoding': noEncoding,
 };
 
 const functions = sqlFiles(import.meta.url, [
