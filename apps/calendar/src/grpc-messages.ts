@@ -61,7 +61,8 @@ export function fromLocationMessage(message: LocationMessage | undefined): Locat
 export function fromEnumMessage<Enum extends Record<string, string>>(
   values: Enum,
   value: Enum[keyof Enum],
-  { code, pointer }: { code: ErrorCode; pointer: string },
+  code: ErrorCode,
+  pointer = '/state',
 ): EnumName<Enum> {
   const name = enumName(values, value);
   if (name === undefined) throw new DomainError(code, { errors: [{ pointer, detail: 'is not a known value' }] });

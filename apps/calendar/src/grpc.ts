@@ -93,8 +93,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
       return { ...part, timeslots: part.timeslots.map(toTimeslotMessage) };
     },
     updateTimeslot: async (request) => {
-      const state =
-        request.state && fromEnumMessage(TimeslotState, request.state, { code: 'timeslot.invalid', pointer: '/state' });
+      const state = request.state && fromEnumMessage(TimeslotState, request.state, 'timeslot.invalid');
       const { timeslot, continuation } = await updateTimeslot(dependencies, { ...request, state });
       return { timeslot: toTimeslotMessage(timeslot), continuation };
     },
@@ -129,9 +128,7 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
         return { seriesId, json: toJsonList(appointments) };
       },
       listAppointments: async function* (request, signal) {
-        const state =
-          request.state &&
-          fromEnumMessage(AppointmentState, request.state, { code: 'appointment.invalid', pointer: '/state' });
+        const state = request.state && fromEnumMessage(AppointmentState, request.state, 'appointment.invalid');
         for await (const part of listAppointments(dependencies, { ...request, state }, signal))
           yield toListMessage(part);
       },
@@ -159,26 +156,18 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
         return { json: Buffer.from(participation), id };
       },
       listParticipations: async function* (request, signal) {
-        const state =
-          request.state &&
-          fromEnumMessage(ParticipationState, request.state, { code: 'participation.invalid', pointer: '/state' });
+        const state = request.state && fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
         for await (const part of listParticipations(dependencies, { ...request, state }, signal))
           yield toListMessage(part);
       },
       createParticipation: async (request) => {
-        const state = fromEnumMessage(ParticipationState, request.state, {
-          code: 'participation.invalid',
-          pointer: '/state',
-        });
+        const state = fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
         const work = createParticipation(dependencies, { ...request, state });
         const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
         return { json: Buffer.from(participation), created };
       },
       updateParticipation: async (request) => {
-        const state = fromEnumMessage(ParticipationState, request.state, {
-          code: 'participation.invalid',
-          pointer: '/state',
-        });
+        const state = fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
         const work = updateParticipation(dependencies, { ...request, state });
         const { participation } = await dependencies.bookings.countRefusal(request.crmId, work);
         return { json: Buffer.from(participation) };
@@ -212,10 +201,7 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
       updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
         const confirmation =
           request.confirmation &&
-          fromEnumMessage(Confirmation, request.confirmation, {
-            code: 'booking_rules.invalid',
-            pointer: '/confirmation',
-          });
+          fromEnumMessage(Confirmation, request.confirmation, 'booking_rules.invalid', '/confirmation');
         const horizon = noHorizon ? null : request.horizon;
         const update = { ...request, confirmation, horizon, reminders: reminders?.minutes, offers: offers?.offers };
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
@@ -272,7 +258,7 @@ function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): 
   return {
     ...request,
     place: readPlace(place),
-    state: fromEnumMessage(ParticipationState, state, { code: 'booking.invalid', pointer: '/state' }),
+    state: fromEnumMessage(ParticipationState, state, 'booking.invalid'),
     customer: readCustomer(customer),
   };
 }

@@ -72,6 +72,7 @@ const internal = new Set([
   'participation_json',
   'participation_subject',
   'participation_text',
+  'present_booking_answer',
   'price_json',
   'reference_rejection',
   'retry_answer',
@@ -114,6 +115,13 @@ describe('the functions that the service calls', () => {
     await sql.raw(next).execute(calendar.database.kysely);
     const { participation, created } = await calendar.participations.createParticipation(booking);
     expect([participation?.reference, created]).toEqual([booking.reference, true]);
+  });
+
+  it('decide again about a booking that disappears while they have not locked it', async () => {
+    const { rows } = await sql`SELECT present_booking_answer('one', ${randomUUIDv7()}, NULL) AS answer`.execute(
+      calendar.database.kysely,
+    );
+    expect(rows).toEqual([{ answer: { retry: 'stale' } }]);
   });
 
   it('write no index of the rows that a booking and a move change', async () => {

@@ -522,7 +522,7 @@ BEGIN
       -- A customer who does not exist yet is not the one of a participation that exists.
       WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN retry_answer('customer') || error_answer('participation.reference_taken')
       WHEN known.customer_id IS DISTINCT FROM person.id THEN error_answer('participation.reference_taken')
-      ELSE jsonb_build_object('id', known.id, 'created', false) || booking_content(the_crm, known.id, request ->> 'timeslotReference') END;
+      ELSE present_booking_answer(the_crm, known.id, request ->> 'timeslotReference') END;
   END IF;
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);
@@ -1354,7 +1354,6 @@ DECLARE
   moved participation%ROWTYPE;
   claim record;
   seats integer;
-  answer jsonb;
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND reference = request ->> 'participationReference';
@@ -1368,11 +1367,9 @@ BEGIN
     IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
     IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
-  answer := jsonb_build_object('id', present.id, 'created', false);
-  IF is_place(source, opening, request) THEN RETURN answer || booking_content(the_crm, present.id, request ->> 'timeslotReference'); END IF;
+  IF is_place(source, opening, request) THEN RETURN present_booking_answer(the_crm, present.id, request ->> 'timeslotReference'); END IF;
 
   SELECT * INTO claim FROM claim_place(request || jsonb_build_object('participationId', present.id), opening, source.id);
-  answer := answer || jsonb_build_object('reclaimed', claim.reclaimed);
   -- The place may be unavailable because the participation has just moved there.
   IF claim.rejection IS NULL OR is_unavailable(claim.rejection) THEN
     SELECT * INTO present FROM participation
@@ -1402,7 +1399,7 @@ BEGIN
   PERFORM add_message(moved, request ->> 'message');
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
-  RETURN answer || '{"entered": {"MOVED": 1}}' || booking_content(the_crm, present.id, request ->> 'timeslotReference');
+  RETURN jsonb_build_object('id', present.id, 'created', false, 'reclaimed', claim.reclaimed, 'entered', '{"MOVED": 1}'::jsonb) || booking_content(the_crm, present.id, request ->> 'timeslotReference');
 END
 $function$;
 
@@ -1568,6 +1565,17 @@ AS $function$
     LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
    CROSS JOIN participation_json(participation, appointment.reference, customer)
    WHERE participation.crm_id = the_crm AND participation.id = the_participation
+$function$;
+
+CREATE OR REPLACE FUNCTION public.present_booking_answer(the_crm text, the_participation uuid, timeslot_reference text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  RETURN coalesce(
+    jsonb_build_object('id', the_participation, 'created', false) || booking_content(the_crm, the_participation, timeslot_reference), retry_answer('stale'));
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.price_json(price_value numeric, price_currency text)

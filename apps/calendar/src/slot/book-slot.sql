@@ -35,7 +35,7 @@ BEGIN
       -- A customer who does not exist yet is not the one of a participation that exists.
       WHEN person.id IS NULL AND request ->> 'customerReference' IS NOT NULL THEN retry_answer('customer') || error_answer('participation.reference_taken')
       WHEN known.customer_id IS DISTINCT FROM person.id THEN error_answer('participation.reference_taken')
-      ELSE jsonb_build_object('id', known.id, 'created', false) || booking_content(the_crm, known.id, request ->> 'timeslotReference') END;
+      ELSE present_booking_answer(the_crm, known.id, request ->> 'timeslotReference') END;
   END IF;
 
   SELECT * INTO claim FROM claim_place(request, opening, NULL);

@@ -17,7 +17,6 @@ DECLARE
   moved participation%ROWTYPE;
   claim record;
   seats integer;
-  answer jsonb;
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND reference = request ->> 'participationReference';
@@ -31,11 +30,9 @@ BEGIN
     IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
     IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
-  answer := jsonb_build_object('id', present.id, 'created', false);
-  IF is_place(source, opening, request) THEN RETURN answer || booking_content(the_crm, present.id, request ->> 'timeslotReference'); END IF;
+  IF is_place(source, opening, request) THEN RETURN present_booking_answer(the_crm, present.id, request ->> 'timeslotReference'); END IF;
 
   SELECT * INTO claim FROM claim_place(request || jsonb_build_object('participationId', present.id), opening, source.id);
-  answer := answer || jsonb_build_object('reclaimed', claim.reclaimed);
   -- The place may be unavailable because the participation has just moved there.
   IF claim.rejection IS NULL OR is_unavailable(claim.rejection) THEN
     SELECT * INTO present FROM participation
@@ -65,6 +62,6 @@ BEGIN
   PERFORM add_message(moved, request ->> 'message');
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
-  RETURN answer || '{"entered": {"MOVED": 1}}' || booking_content(the_crm, present.id, request ->> 'timeslotReference');
+  RETURN jsonb_build_object('id', present.id, 'created', false, 'reclaimed', claim.reclaimed, 'entered', '{"MOVED": 1}'::jsonb) || booking_content(the_crm, present.id, request ->> 'timeslotReference');
 END
 $$;

@@ -14,6 +14,14 @@ BEGIN
 END
 $$;
 
+-- The answer (see answers.sql) for a booking that nothing has changed. It is not locked: if it is gone by now, the caller decides again.
+CREATE OR REPLACE FUNCTION present_booking_answer(the_crm text, the_participation uuid, timeslot_reference text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce(
+    jsonb_build_object('id', the_participation, 'created', false) || booking_content(the_crm, the_participation, timeslot_reference), retry_answer('stale'));
+END
+$$;
+
 -- { crmId, participationId, timeslotReference (may be null) } -> booking_content
 CREATE OR REPLACE FUNCTION read_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
