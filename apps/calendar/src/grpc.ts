@@ -80,10 +80,7 @@ function hostTimeslotService(dependencies: CalendarDependencies): HostedService 
       const timeslots = request.timeslots.map((timeslot, index) => ({
         ...timeslot,
         address: fromLocationMessage(timeslot.address),
-        state: fromEnumMessage(TimeslotState, timeslot.state, {
-          code: 'timeslot.invalid',
-          pointer: `/timeslots/${index}/state`,
-        }),
+        state: fromEnumMessage(TimeslotState, timeslot.state, 'timeslot.invalid', `/timeslots/${index}/state`),
       }));
       const stored = await createTimeslots(dependencies, { ...request, timeslots });
       return { ...stored, timeslots: stored.timeslots.map(toTimeslotMessage) };
@@ -113,10 +110,12 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
       createAppointment: async (request) => {
         const participations = request.participations.map((participation, index) => ({
           ...participation,
-          state: fromEnumMessage(ParticipationState, participation.state, {
-            code: 'appointment.invalid',
-            pointer: `/participations/${index}/state`,
-          }),
+          state: fromEnumMessage(
+            ParticipationState,
+            participation.state,
+            'appointment.invalid',
+            `/participations/${index}/state`,
+          ),
         }));
         const address = fromLocationMessage(request.address);
         const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });

@@ -10,7 +10,7 @@ export {
   type RetryOptions,
 } from './dead-letters.ts';
 export { messagingMigrations } from './migrations.ts';
-export { appendEvent, appendEventsWithIds, originJson, outboxJson } from './outbox.ts';
+export { appendEvent, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';

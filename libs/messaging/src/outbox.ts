@@ -10,31 +10,10 @@ export async function appendEvent<Schema extends MessagingSchema, Data>(
   definition: EventDefinition<Data>,
   ...facts: Data[]
 ): Promise<void> {
-  await insertRows(
-    tx,
-    facts.map((data) => outboxRow(definition, data)),
-  );
-}
-
-/** The same with ids, new ones of Postgres (`uuidv7()`), because the events are published in the order of their ids. */
-export async function appendEventsWithIds<Schema extends MessagingSchema, Data>(
-  tx: Transaction<Schema>,
-  definition: EventDefinition<Data>,
-  facts: { id: string; data: Data }[],
-): Promise<void> {
-  await insertRows(
-    tx,
-    facts.map(({ id, data }) => ({ id, ...outboxRow(definition, data) })),
-  );
-}
-
-async function insertRows<Schema extends MessagingSchema>(
-  tx: Transaction<Schema>,
-  rows: Insertable<OutboxTable>[],
-): Promise<void> {
-  if (rows.length === 0) return;
+  if (facts.length === 0) return;
   // Kysely's types do not know that a schema with more tables includes these.
   const messaging = tx as unknown as Transaction<MessagingSchema>;
+  const rows = facts.map((data) => outboxRow(definition, data));
   await withRows(messaging.insertInto('outbox'), rows).execute();
 }
 

@@ -25,7 +25,7 @@ export async function requireProvider(dependencies: ProviderSources, key: Provid
  * Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at
  * any moment.
  */
-export async function fetchProvider({ database, identity }: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
+async function fetchProvider({ database, identity }: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
   const { provider } = await identity.getProvider({
     crmId: key.crmId,
     key: { $case: 'reference', value: key.providerReference },
