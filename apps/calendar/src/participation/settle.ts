@@ -83,7 +83,7 @@ export async function settle<Content extends object>(
       case 'stale':
         break;
       case undefined:
-        throw errorOf(answer.error!);
+        throw new DomainError(answer.error!.code, answer.error);
     }
   }
   throw new DomainError(request.busy);
@@ -129,9 +129,5 @@ async function requireKnown<Content>(
   error: Rejection,
 ): Promise<void> {
   const id = await fetchIfKnown(dependencies, provider, customer!.customerReference);
-  if (id === undefined) throw errorOf(error);
-}
-
-function errorOf({ code, ...options }: Rejection): DomainError {
-  return new DomainError(code, options);
+  if (id === undefined) throw new DomainError(error.code, error);
 }

@@ -202,13 +202,16 @@ function tooManyAtOnce(resourceReference: string | undefined): DomainError {
   return new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail }] });
 }
 
+type TimeslotColumns = [string, string, string, number, number, number, string];
+type AppointmentColumns = [string, string, number, number, string, boolean];
+
 /** See read-slots.sql. */
 interface CalendarRow {
   from: number;
   to: number;
   isLimited: boolean;
-  timeslots: [string, string, string, number, number, number, string][] | null;
-  appointments: [string, string, number, number, string, boolean][] | null;
+  timeslots: TimeslotColumns[] | null;
+  appointments: AppointmentColumns[] | null;
   occupied: Record<string, Period[]> | null;
 }
 
@@ -216,27 +219,18 @@ function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow
   return {
     from,
     to,
-    timeslots: (timeslots ?? []).map(
-      ([id, reference, resourceReference, startsAt, endsAt, raster, details]): OpenTimeslot => ({
-        id,
-        reference,
-        resourceReference,
-        startsAt,
-        endsAt,
-        raster,
-        details,
-      }),
-    ),
-    appointments: (appointments ?? []).map(
-      ([id, resourceReference, startsAt, endsAt, details, isMadeByBooking]): OpenAppointment => ({
-        id,
-        resourceReference,
-        startsAt,
-        endsAt,
-        details,
-        isMadeByBooking,
-      }),
-    ),
+    timeslots: (timeslots ?? []).map(toTimeslot),
+    appointments: (appointments ?? []).map(toAppointment),
     occupied: new Map(Object.entries(occupied ?? {})),
   };
+}
+
+function toTimeslot(columns: TimeslotColumns): OpenTimeslot {
+  const [id, reference, resourceReference, startsAt, endsAt, raster, details] = columns;
+  return { id, reference, resourceReference, startsAt, endsAt, raster, details };
+}
+
+function toAppointment(columns: AppointmentColumns): OpenAppointment {
+  const [id, resourceReference, startsAt, endsAt, details, isMadeByBooking] = columns;
+  return { id, resourceReference, startsAt, endsAt, details, isMadeByBooking };
 }
