@@ -331,6 +331,13 @@ describe('an appointment', () => {
     ]);
   });
 
+  it('says the new capacity with each update', async () => {
+    const appointmentReference = await asCrm(() => createAppointment(calendar, { capacity: 1 }));
+    for (const capacity of [7, 0, 8]) await updateAppointment(appointmentReference, { capacity });
+    const capacities = (await recorded()).map(({ event }) => 'change' in event && event.capacity);
+    expect(capacities).toEqual([1, 7, 0, 8]);
+  });
+
   it('of a series is created and deleted like any other', async () => {
     const { participations: _none, reference: _reference, start: _start, end: _end, ...details } = newAppointment();
     const series = { ...details, spanFrom: '2099-06-01T10:00', spanTo: '2099-06-01T12:00', raster: 60, weekdays: [] };

@@ -30,6 +30,8 @@ BEGIN
            revision = revision + 1, event_count = event_count + 1
      WHERE crm_id = target.crm_id AND id = target.id
     RETURNING * INTO changed;
+    -- The event says the new capacity.
+    target.capacity := changed.capacity;
     PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
     IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
       PERFORM update_participants(changed, request);

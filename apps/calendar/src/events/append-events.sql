@@ -82,7 +82,7 @@ BEGIN
 END
 $$;
 
--- `changed` is the appointment after it was created, or before it was cancelled or deleted. Its events are counted: one for each
+-- `changed` is the appointment after it was created, or before it was updated (with the new capacity), cancelled or deleted. Its events are counted: one for each
 -- revision, and one if it was cancelled. Its creation is the first event about it, and any other the next one after its event_count.
 CREATE OR REPLACE FUNCTION append_appointment_changed(changed appointment, change text, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

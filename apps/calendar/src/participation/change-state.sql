@@ -1,5 +1,5 @@
 -- Changes the state of a participation (interface 3.1), with its seat, its message and its event. Called by other functions only, which have locked the appointment
--- and removed its expired reservations, and then locked the participation.
+-- and removed its expired reservations: whoever changes the participation holds that lock.
 --
 -- Arguments: the appointment and the participation as they are; the reference of the customer of a hold that has none yet (null: none); and of the request crmId,
 --   state, ignoreCapacity, sendMails, message and origin, and if the customer service has prepared the customer, prepared (see add-prepared-customer.sql).

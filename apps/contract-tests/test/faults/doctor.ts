@@ -107,7 +107,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
   it('reports a missing migration, one that this version does not know, and one that it cannot work with', async () => {
     const rename = (from: string, to: string) =>
       query('customer', 'UPDATE customer_migration SET name = $2 WHERE name = $1', [from, to], stack.info);
-    const [known, unknown] = ['2026-11-21-customers', '2999-01-01-of-the-future'];
+    const [known, unknown] = ['2026-11-21-customers', '9999-of-the-future'];
     try {
       await rename(known, unknown);
       await expectToFind(
@@ -121,7 +121,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       const { code, output } = await examineUntil(/^0 faults, /m);
-      expect(output).toMatch(/^schema of customer +warning +has customer\/2999-01-01-of-the-future/m);
+      expect(output).toMatch(/^schema of customer +warning +has customer\/9999-of-the-future/m);
       expect(code).toBe(0);
       await query(
         'customer',
@@ -130,7 +130,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
         stack.info,
       );
       await expectToFind(
-        /schema of customer +FAULT +has customer\/2999-01-01-of-the-future, with which the running version cannot work/,
+        /schema of customer +FAULT +has customer\/9999-of-the-future, with which the running version cannot work/,
         /run the version of customer that created them/,
       );
     } finally {
