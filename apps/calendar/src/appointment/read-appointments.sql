@@ -12,15 +12,13 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
   present timestamptz := scheduling_now(the_crm);
   archive_after_days integer := request ->> 'archiveAfterDays';
   appointment_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   -- Planned for these values: which index is best depends on them.
   EXECUTE concat(

@@ -1616,15 +1616,13 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_participations integer := request ->> 'participations';
   present timestamptz := scheduling_now(the_crm);
   archive_after_days integer := request ->> 'archiveAfterDays';
   appointment_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   -- Planned for these values: which index is best depends on them.
   EXECUTE concat(
@@ -1747,7 +1745,6 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
@@ -1760,8 +1757,7 @@ DECLARE
   participation_ids uuid[] := '{}';
   has_more boolean := false;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   IF request ? 'customerId' THEN
     customer_ids := ARRAY[(request ->> 'customerId')::uuid];
@@ -1829,7 +1825,6 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
   slot_minutes integer := request ->> 'minutes';
@@ -1841,8 +1836,7 @@ DECLARE
   opening_ids uuid[];
   open_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   -- The end does not belong to the period, and slots begin in whole milliseconds.
   SELECT greatest((request ->> 'from')::timestamptz, bounds.earliest), least((request ->> 'to')::timestamptz, bounds.latest + interval '1 millisecond')
@@ -1924,7 +1918,6 @@ AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
   archive_after_days integer := request ->> 'archiveAfterDays';
@@ -1941,8 +1934,7 @@ DECLARE
   period_end timestamptz := request ->> 'to';
   timeslot_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   IF request ? 'ids' THEN
     timeslot_ids := ARRAY(

@@ -1,6 +1,5 @@
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { requireProvider } from '../provider/provider-copy.ts';
 import { type Participation, readParticipation } from './read-participation.ts';
 
 export interface ParticipationKey {
@@ -15,8 +14,10 @@ export async function getParticipation(
   key: ParticipationKey,
 ): Promise<Participation> {
   const { crmId, participationReference: reference } = key;
-  const { id: providerId } = await requireProvider(dependencies, key);
-  const found = await readParticipation(dependencies.database.kysely, { crmId, providerId, reference });
+  const { providers, database } = dependencies;
+  // Its id never changes.
+  const { id: providerId } = providers.get(key) ?? (await providers.refresh(key));
+  const found = await readParticipation(database.kysely, { crmId, providerId, reference });
   if (found === undefined) throw new DomainError('participation.not_found');
   return found;
 }

@@ -15,7 +15,6 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_size integer := request ->> 'size';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
@@ -28,8 +27,7 @@ DECLARE
   participation_ids uuid[] := '{}';
   has_more boolean := false;
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   IF request ? 'customerId' THEN
     customer_ids := ARRAY[(request ->> 'customerId')::uuid];

@@ -16,7 +16,6 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
   slot_minutes integer := request ->> 'minutes';
@@ -28,8 +27,7 @@ DECLARE
   opening_ids uuid[];
   open_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   -- The end does not belong to the period, and slots begin in whole milliseconds.
   SELECT greatest((request ->> 'from')::timestamptz, bounds.earliest), least((request ->> 'to')::timestamptz, bounds.latest + interval '1 millisecond')

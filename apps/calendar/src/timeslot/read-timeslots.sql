@@ -17,7 +17,6 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  the_version integer := request ->> 'providerVersion';
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
   archive_after_days integer := request ->> 'archiveAfterDays';
@@ -34,8 +33,7 @@ DECLARE
   period_end timestamptz := request ->> 'to';
   timeslot_ids uuid[];
 BEGIN
-  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider AND version = coalesce(the_version, version);
-  IF NOT FOUND THEN RETURN; END IF;
+  IF NOT is_present_provider(request) THEN RETURN; END IF;
 
   IF request ? 'ids' THEN
     timeslot_ids := ARRAY(
