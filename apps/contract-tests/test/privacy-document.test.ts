@@ -11,11 +11,12 @@ async function documentedColumns(): Promise<Set<string>> {
   let section = '';
   for (const line of text.split('\n')) {
     section = /^### (.+)$/.exec(line)?.[1] ?? section;
-    const [, table, names, personal] = /^\| `(\w+)` \| (.+?) \| (yes|no) \|/.exec(line) ?? [];
-    if (table === undefined || names === undefined || personal === undefined) continue;
+    const [, tables, names] = /^\| ((?:`\w+`(?:, )?)+) \| (.+?) \| (?:yes|no) \|/.exec(line) ?? [];
+    if (tables === undefined || names === undefined) continue;
     const services = section === 'Every service' ? databaseServices : [section];
-    for (const [, name] of names.matchAll(/`(\w+)`/g))
-      for (const service of services) columns.add(`${service}.${table}.${name}`);
+    for (const [, table] of tables.matchAll(/`(\w+)`/g))
+      for (const [, name] of names.matchAll(/`(\w+)`/g))
+        for (const service of services) columns.add(`${service}.${table}.${name}`);
   }
   return columns;
 }
