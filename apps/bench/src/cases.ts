@@ -241,6 +241,7 @@ interface MixPart {
 function mix(): LoadCase {
   const [rooms, days, perDay, participations] = [5, 200, 8, 3];
   const [weeks, appointments] = [days - 7, rooms * days * perDay];
+  const seed = { appointments, resources: rooms, appointmentsADay: perDay, participations, timeslots: rooms * days };
   const parts: MixPart[] = [
     {
       share: 0.5,
@@ -281,7 +282,9 @@ function mix(): LoadCase {
     connections: 16,
     note: '50 % timeslots of a week (56 appointments), 20 % appointments of a day (40), 15 % bookings, 5 % cancellations, 5 % customers created, 5 % customers read',
     tenants,
-    seed: { appointments, resources: rooms, appointmentsADay: perDay, participations, timeslots: rooms * days },
+    seed,
+    // The limit of a cancellation makes all three moves of a participation.
+    limitSeed: { ...seed, state: 'REQUESTED' },
     request: (requests, number) => wheel[number % wheel.length]!.part.request(requests, number),
     limit: (transactions) => parts.map(({ share, limit }) => ({ share, transaction: limit(transactions) })),
   };

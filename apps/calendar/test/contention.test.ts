@@ -78,21 +78,25 @@ describe('the last seat', () => {
 
   it.each(waysToTakeIt.flatMap((first) => waysToTakeIt.map((second) => [first, second] as const)))(
     'is taken by %s, and not by %s that begins in the meantime',
-    async (first, second) => {
-      const appointmentReference = await createAppointment(calendar, { capacity: 1 });
-      const takers = await Promise.all([first, second].map((way, index) => prepare(way, index, appointmentReference)));
-      const outcomes: Promise<string>[] = [];
-      await calendar.database.kysely.transaction().execute(async (tx) => {
-        await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
-        for (const take of takers) {
-          outcomes.push(patiently(take));
-          await eventually(async () => expect(await countWaiting(calendar)).toBe(outcomes.length));
-        }
-      });
-      expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
-      await expectTrueSeats([appointmentReference]);
-    },
+    // Whoever is too slow has lost its place behind the lock, so the whole is done again.
+    (first, second) => patiently(() => expectFirstToGetSeat(first, second)),
   );
+
+  async function expectFirstToGetSeat(...ways: (typeof waysToTakeIt)[number][]): Promise<void> {
+    const appointmentReference = await createAppointment(calendar, { capacity: 1 });
+    const takers = await Promise.all(ways.map((way, index) => prepare(way, index, appointmentReference)));
+    const outcomes: Promise<string>[] = [];
+    await calendar.database.kysely.transaction().execute(async (tx) => {
+      await sql`SELECT pg_advisory_xact_lock(1)`.execute(tx);
+      for (const take of takers) {
+        outcomes.push(take());
+        const waiting = eventually(async () => expect(await countWaiting(calendar)).toBe(outcomes.length));
+        await Promise.race([waiting, Promise.all(outcomes)]);
+      }
+    });
+    expect(await allEnded(outcomes)).toEqual(['ok', 'participation.capacity_exhausted']);
+    await expectTrueSeats([appointmentReference]);
+  }
 
   async function prepare(
     way: (typeof waysToTakeIt)[number],

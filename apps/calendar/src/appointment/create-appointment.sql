@@ -13,6 +13,7 @@ DECLARE
   the_digest bytea := decode(request ->> 'contentDigest', 'hex');
   embedded jsonb := request -> 'participations';
   embedded_count integer := jsonb_array_length(embedded);
+  entered jsonb;
   seats bigint := 0;
   rejection jsonb;
   made appointment%ROWTYPE;
@@ -21,7 +22,8 @@ BEGIN
   IF embedded_count > 0 THEN
     rejection := reference_rejection(the_crm, embedded);
     IF rejection IS NOT NULL AND NOT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND reference = the_reference) THEN RETURN rejection; END IF;
-    seats := (SELECT count(*) FROM jsonb_array_elements(embedded) AS each WHERE takes_seat(each ->> 'state'));
+    SELECT jsonb_object_agg(state, number), coalesce(sum(number) FILTER (WHERE takes_seat(state)), 0) INTO entered, seats
+      FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY state) AS counted;
   END IF;
 
   INSERT INTO appointment (
@@ -42,9 +44,7 @@ BEGIN
   END IF;
   PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
   IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
-  RETURN appointment_answer(made, request) || jsonb_build_object(
-    'created', true, 'seats', seats,
-    'entered', (SELECT jsonb_object_agg(state, number) FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY 1) AS counted));
+  RETURN appointment_answer(made, request) || jsonb_build_object('created', true, 'seats', seats, 'entered', entered);
 END
 $$;
 

@@ -5,12 +5,11 @@
 CREATE OR REPLACE FUNCTION lock_appointment(request jsonb, the_reference text) RETURNS TABLE (target appointment, reclaimed integer) LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
-  the_appointment uuid;
 BEGIN
-  SELECT id INTO the_appointment FROM appointment
+  SELECT * INTO target FROM appointment
    WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = the_reference FOR NO KEY UPDATE;
-  reclaimed := free_expired_seats(the_crm, the_appointment, request -> 'origin');
-  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
+  reclaimed := free_expired_seats(the_crm, target.id, request -> 'origin');
+  IF reclaimed > 0 THEN SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = target.id; END IF;
   RETURN NEXT;
 END
 $$;

@@ -839,6 +839,7 @@ DECLARE
   the_digest bytea := decode(request ->> 'contentDigest', 'hex');
   embedded jsonb := request -> 'participations';
   embedded_count integer := jsonb_array_length(embedded);
+  entered jsonb;
   seats bigint := 0;
   rejection jsonb;
   made appointment%ROWTYPE;
@@ -847,7 +848,8 @@ BEGIN
   IF embedded_count > 0 THEN
     rejection := reference_rejection(the_crm, embedded);
     IF rejection IS NOT NULL AND NOT EXISTS (SELECT FROM appointment WHERE crm_id = the_crm AND reference = the_reference) THEN RETURN rejection; END IF;
-    seats := (SELECT count(*) FROM jsonb_array_elements(embedded) AS each WHERE takes_seat(each ->> 'state'));
+    SELECT jsonb_object_agg(state, number), coalesce(sum(number) FILTER (WHERE takes_seat(state)), 0) INTO entered, seats
+      FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY state) AS counted;
   END IF;
 
   INSERT INTO appointment (
@@ -868,9 +870,7 @@ BEGIN
   END IF;
   PERFORM append_appointment_changed(made, 'CREATED', request -> 'origin');
   IF embedded_count > 0 THEN PERFORM embed_participations(made, embedded, request -> 'origin'); END IF;
-  RETURN appointment_answer(made, request) || jsonb_build_object(
-    'created', true, 'seats', seats,
-    'entered', (SELECT jsonb_object_agg(state, number) FROM (SELECT each ->> 'state' AS state, count(*) AS number FROM jsonb_array_elements(embedded) AS each GROUP BY 1) AS counted));
+  RETURN appointment_answer(made, request) || jsonb_build_object('created', true, 'seats', seats, 'entered', entered);
 END
 $function$;
 
@@ -1296,12 +1296,11 @@ CREATE OR REPLACE FUNCTION public.lock_appointment(request jsonb, the_reference 
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
-  the_appointment uuid;
 BEGIN
-  SELECT id INTO the_appointment FROM appointment
+  SELECT * INTO target FROM appointment
    WHERE crm_id = the_crm AND provider_id = (request ->> 'providerId')::uuid AND reference = the_reference FOR NO KEY UPDATE;
-  reclaimed := free_expired_seats(the_crm, the_appointment, request -> 'origin');
-  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
+  reclaimed := free_expired_seats(the_crm, target.id, request -> 'origin');
+  IF reclaimed > 0 THEN SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = target.id; END IF;
   RETURN NEXT;
 END
 $function$;
