@@ -4,11 +4,14 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * What is shipped with the services: packages, documents, manifests, the start command, and the whole system with
- * certificates and traces. These tests take long, and a change of a service hardly ever breaks them, so `npm test`
- * leaves them to CI (TEST_SCOPE=services). Vitest on its own runs all.
+ * Tests that take long, and that a change of a service hardly ever breaks: `npm test` leaves them to CI
+ * (TEST_SCOPE=services). Vitest on its own runs all.
  */
-const checksRelease = process.env['TEST_SCOPE'] !== 'services';
+const runsAll = process.env['TEST_SCOPE'] !== 'services';
+/**
+ * What is shipped with the services: packages, documents, manifests, the start command, and the whole system with
+ * certificates and traces.
+ */
 const release = [
   ...['client-package', 'document-linters', 'guides', 'operators', 'postman', 'problem-examples'].map(
     (name) => `apps/contract-tests/test/${name}`,
@@ -17,7 +20,12 @@ const release = [
   'apps/gateway/test/browser',
   'apps/local/test/end-to-end',
 ];
-const leftToCi = checksRelease ? [] : release.map((file) => `${file}.test.ts`);
+/**
+ * The whole system while its processes are killed and its databases restored. The tests of each service do the same to
+ * its own processes.
+ */
+const systemFaults = ['apps/contract-tests/test/faults', 'apps/contract-tests/test/erasure-faults'];
+const leftToCi = runsAll ? [] : [...release, ...systemFaults].map((file) => `${file}.test.ts`);
 
 /**
  * Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run
@@ -25,7 +33,7 @@ const leftToCi = checksRelease ? [] : release.map((file) => `${file}.test.ts`);
  */
 const timed = ['apps/local/test/stack.test.ts'];
 const waiting = ['libs/postgres/test/migrate.test.ts', 'libs/events/test/connection.test.ts'];
-const lastFiles = checksRelease ? [...timed, ...waiting] : [];
+const lastFiles = runsAll ? [...timed, ...waiting] : [];
 
 /**
  * The longest files, which wait most of the time. Starting with them keeps the end of a run from having one worker busy
@@ -33,6 +41,7 @@ const lastFiles = checksRelease ? [...timed, ...waiting] : [];
  */
 const longest = [
   'contract-tests/test/faults.test.ts',
+  'contract-tests/test/erasure-faults.test.ts',
   'contract-tests/test/erasure.test.ts',
   'calendar/test/contention.test.ts',
   'notification/test/random-mails.test.ts',
@@ -99,7 +108,7 @@ const all = {
 };
 
 /** The workspaces whose files share something that takes long to set up. */
-const withSetUp = ['apps/calendar', ...(checksRelease ? ['deploy'] : [])].map((workspace) => ({
+const withSetUp = ['apps/calendar', ...(runsAll ? ['deploy'] : [])].map((workspace) => ({
   extends: true as const,
   root: new URL(workspace, import.meta.url).pathname,
   test: {
@@ -147,7 +156,13 @@ const upgrade = {
 const faults = {
   extends: true as const,
   root: new URL('apps/faults', import.meta.url).pathname,
-  test: { name: 'faults', include: ['test/**/*.test.ts'], maxWorkers: 1, sequence: { groupOrder: 4 } },
+  test: {
+    name: 'faults',
+    include: ['test/**/*.test.ts'],
+    maxWorkers: 1,
+    maxConcurrency: 2,
+    sequence: { groupOrder: 4 },
+  },
 };
 
 /** TEST_WITH=containers: the images and the composed system, built and run. They come alone, after everything else. */

@@ -126,7 +126,7 @@ interface Reading {
 }
 
 /** Functions that have their main statement planned for each request. */
-const plannedEachTime = ['read_appointments', 'read_participations'];
+const plannedEachTime = new Set(['read_appointments', 'read_participations']);
 
 /**
  * What a reading function reads. Statements that are planned once have plans for any request, to which a connection
@@ -138,7 +138,7 @@ async function read(name: string, request: object, { now = new Date() }: { now?:
     // Otherwise the counters contain what the connection has just done before.
     await client.query('SELECT pg_stat_force_next_flush()');
     await client.query('BEGIN');
-    if (!plannedEachTime.includes(name)) await client.query('SET LOCAL plan_cache_mode = force_generic_plan');
+    if (!plannedEachTime.has(name)) await client.query('SET LOCAL plan_cache_mode = force_generic_plan');
     await client.query(
       `SET LOCAL scheduling.clock_offset = '${Math.floor((now.getTime() - Date.now()) / 1_000)} seconds'`,
     );

@@ -16,7 +16,7 @@ interface Mutation extends Defect {
   and?: Defect[];
 }
 
-const minutes = 1;
+const minutes = 0.5;
 /**
  * So much has to happen that a defect has an effect. A machine that is busy needs more than a minute for it while
  * processes are killed.
@@ -143,17 +143,8 @@ async function runCopy(patches: Patch[], kinds: string[]): Promise<Outcome> {
   };
 }
 
-describe('the checks', { timeout: 900_000 }, () => {
-  it('find nothing wrong under the faults of all tests', async () => {
-    const { violated, changes } = await runCopy(
-      [],
-      Object.values(mutations).flatMap(({ kinds }) => kinds),
-    );
-    expect(violated).toEqual(new Set());
-    // Otherwise it proves nothing.
-    expect(changes).toBeGreaterThanOrEqual(minChanges);
-  });
-
+// Each has a system of its own, which waits half of the time.
+describe.concurrent('the checks', { timeout: 900_000 }, () => {
   it.each(Object.entries(mutations))('notice %s', async (_, { kinds, and = [], ...first }) => {
     const defects = [first, ...and];
     const { violated, changes } = await runCopy(defects, kinds);

@@ -349,7 +349,11 @@ describe('a call', () => {
 describe('a stream', () => {
   type ListHandler = Handlers<typeof AppointmentServiceService>['listAppointments'];
 
-  async function connect(stack: AsyncDisposableStack, listAppointments: ListHandler, turns?: FairQueue) {
+  async function connect(
+    stack: AsyncDisposableStack,
+    listAppointments: ListHandler,
+    { turns, ...options }: { turns?: FairQueue; timeoutMs?: number } = {},
+  ) {
     const handlers = someHandlers(AppointmentServiceService, { listAppointments });
     const server = stack.use(
       await startRpcServer({
@@ -360,7 +364,8 @@ describe('a stream', () => {
         ...(turns && { turns }),
       }),
     );
-    return stack.use(createClient(AppointmentServiceService, 'calendar', `127.0.0.1:${server.port}`, longTimeout));
+    const address = `127.0.0.1:${server.port}`;
+    return stack.use(createClient(AppointmentServiceService, 'calendar', address, { ...longTimeout, ...options }));
   }
 
   const list = { crmId: 'crm', providerReference: 'p', includeArchived: false };
@@ -389,10 +394,11 @@ describe('a stream', () => {
 
   it('is cancelled if the next message does not arrive', async () => {
     await using stack = new AsyncDisposableStack();
-    const client = await connect(stack, async function* (_, signal) {
+    const oneMessage: ListHandler = async function* (_, signal) {
       yield { json: Buffer.alloc(0) };
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    });
+    };
+    const client = await connect(stack, oneMessage, { timeoutMs: 3_000 });
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     expect((await messages.next()).value).toMatchObject({ json: Buffer.alloc(0) });
     await expect(messages.next()).rejects.toMatchObject({ category: 'unavailable', code: 'service.unavailable' });
@@ -433,7 +439,7 @@ describe('a stream', () => {
         yield { json: Buffer.alloc(0) };
         yield { json: Buffer.alloc(0), nextCursor: 'second' };
       },
-      turns,
+      { turns },
     );
     const messages = client.listAppointments(list)[Symbol.asyncIterator]();
     await messages.next();

@@ -75,8 +75,8 @@ describe('calls that are made at the same moment', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const clientOf = (port: number) =>
-    stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, longTimeout));
+  const clientOf = (port: number, options = longTimeout) =>
+    stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${port}`, options));
 
   /** The server is disposed of by the caller. */
   function start(getCustomer: GetCustomer, turns?: FairQueue) {
@@ -91,7 +91,7 @@ describe('calls that are made at the same moment', () => {
   const connect = async (getCustomer: GetCustomer) => clientOf(await serve(getCustomer));
 
   /** A server with nothing else. */
-  async function connectTo(definition: object, implementation: UntypedServiceImplementation) {
+  async function connectTo(definition: object, implementation: UntypedServiceImplementation, options = longTimeout) {
     const server = new Server();
     server.addService(definition as never, implementation);
     const port = await new Promise<number>((resolve, reject) => {
@@ -100,7 +100,7 @@ describe('calls that are made at the same moment', () => {
       );
     });
     stack.defer(() => server.forceShutdown());
-    return { client: clientOf(port), server };
+    return { client: clientOf(port, options), server };
   }
 
   type ServeStream = handleBidiStreamingCall<MakeCallsRequest, MakeCallsResponse>;
@@ -420,7 +420,7 @@ describe('calls that are made at the same moment', () => {
 
   it('are unavailable if the server ends its answer without them', async () => {
     const makeCalls: ServeStream = (stream) => stream.end();
-    const { client } = await connectTo(BatchServiceService, { makeCalls });
+    const { client } = await connectTo(BatchServiceService, { makeCalls }, { timeoutMs: 3_000 });
     const settled = await Promise.allSettled(numbers(3).map((id) => client.getCustomer(request(id))));
     expect(settled.map((each) => each.status === 'rejected' && (each.reason as DomainError).code)).toEqual(
       Array.from({ length: 3 }, () => 'service.unavailable'),
