@@ -21,11 +21,15 @@ const release = [
   'apps/local/test/end-to-end',
 ];
 /**
- * The whole system while its processes are killed and its databases restored. The tests of each service do the same to
- * its own processes.
+ * What lasts: the whole system while its processes are killed and its databases restored, erasures of hundreds of
+ * people, mails about a thousand random changes. The tests of each service stop and kill its own processes, too.
  */
-const systemFaults = ['apps/contract-tests/test/faults', 'apps/contract-tests/test/erasure-faults'];
-const leftToCi = runsAll ? [] : [...release, ...systemFaults].map((file) => `${file}.test.ts`);
+const long = [
+  'apps/contract-tests/test/faults',
+  'apps/contract-tests/test/erasure-faults',
+  'apps/notification/test/random-mails',
+];
+const leftToCi = runsAll ? [] : [...release, ...long].map((file) => `${file}.test.ts`);
 
 /**
  * Tests whose time limits are close to what they need, and beside them others that wait nearly all the time. They run

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apiInfo, type Appointment, type Booking, listSlots, type Slot } from './answers.ts';
+import { someOf } from '@scheduling/testing';
 import { path, type Problem, readPages } from '@scheduling/test-stack/client';
 import {
   createAppointment,
@@ -563,29 +564,32 @@ describe('what is listed can be booked, and nothing else', () => {
   const plans = fc.sample(calendarPlan(), { seed, numRuns: 10, unbiased: true });
   const tried = { booked: 0, refused: 0 };
 
-  it.each(plans.map((plan, index) => [index + 1, plan] as const))(`in calendar %i of seed ${seed}`, async (_, plan) => {
-    await useNewPractice();
-    const places = await createCalendar(plan);
-    const query: Record<string, number> = plan.duration === undefined ? {} : { duration: plan.duration };
-    const listed = await listSlots(practice, query);
-    for (const slot of listed) {
-      const { participation: hold, slot: held } = await book(holdOf(slot));
-      expect([held.start, held.end]).toEqual([slot.start, slot.end]);
-      // The place is free again for those that overlap it.
-      expect(await crm.post(participation(hold.reference), { state: 'CANCELED' })).toMatchObject({ status: 200 });
-    }
-    const listedKeys = new Set(listed.map(keyOf));
-    const others = places.filter((place) => !listedKeys.has(keyOf(place)));
-    for (const other of others) {
-      expect(await crm.post(bookings(), holdOf(other)), JSON.stringify({ plan, other })).toMatchObject({
-        status: 409,
-        body: { code: 'slot.unavailable' },
-      });
-    }
-    expect(await listSlots(practice, query)).toStrictEqual(listed);
-    tried.booked += listed.length;
-    tried.refused += others.length;
-  });
+  it.each(someOf(plans.map((plan, index) => [index + 1, plan] as const)))(
+    `in calendar %i of seed ${seed}`,
+    async (_, plan) => {
+      await useNewPractice();
+      const places = await createCalendar(plan);
+      const query: Record<string, number> = plan.duration === undefined ? {} : { duration: plan.duration };
+      const listed = await listSlots(practice, query);
+      for (const slot of listed) {
+        const { participation: hold, slot: held } = await book(holdOf(slot));
+        expect([held.start, held.end]).toEqual([slot.start, slot.end]);
+        // The place is free again for those that overlap it.
+        expect(await crm.post(participation(hold.reference), { state: 'CANCELED' })).toMatchObject({ status: 200 });
+      }
+      const listedKeys = new Set(listed.map(keyOf));
+      const others = places.filter((place) => !listedKeys.has(keyOf(place)));
+      for (const other of others) {
+        expect(await crm.post(bookings(), holdOf(other)), JSON.stringify({ plan, other })).toMatchObject({
+          status: 409,
+          body: { code: 'slot.unavailable' },
+        });
+      }
+      expect(await listSlots(practice, query)).toStrictEqual(listed);
+      tried.booked += listed.length;
+      tried.refused += others.length;
+    },
+  );
 
   it('of which both were tried', () => {
     expect(tried.booked).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ClockReader, dayMs, hourMs, readPeriod } from './clock-reader.ts';
+import { someOf } from '@scheduling/testing';
 import {
   createAppointment,
   createParticipation,
@@ -62,7 +63,7 @@ beforeAll(async () => {
   await crm.put('/sandbox/clock', { now: instant(sandboxNow) });
 });
 
-describe.concurrent.each(zones)('the clock changes of %s in %i', (zone, year, count) => {
+describe.concurrent.each(someOf(zones))('the clock changes of %s in %i', (zone, year, count) => {
   const reader = new ClockReader(zone);
   const changes = reader.changesIn(year);
   const times = changes.length > 0 ? changes.map(({ atMs }) => atMs) : otherTimes;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { someOf } from '@scheduling/testing';
 import type { Place } from '@scheduling/test-stack/api-document';
 import { type Answer, apiDocument, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, type Practice, type TestCrm } from '@scheduling/test-stack/crm';
@@ -102,7 +103,7 @@ const knownForgeries = [
   encode(`${Date.parse(at)} ${someId} `),
 ]);
 
-describe.each(lists)('a forged cursor of $operationId', ({ place, parameter }) => {
+describe.each(someOf(lists))('a forged cursor of $operationId', ({ place, parameter }) => {
   it('is rejected, or lists nothing else than the list without it', async () => {
     for (const request of requestsOf(place)) {
       const { body: complete } = await send(place, request);

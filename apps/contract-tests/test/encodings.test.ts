@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { someOf } from '@scheduling/testing';
 import { examplesOf, type Place } from '@scheduling/test-stack/api-document';
 import { apiDocument, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, createPractice, type Practice, type TestCrm } from '@scheduling/test-stack/crm';
@@ -136,7 +137,7 @@ it('replacement characters that a client sends are kept', async () => {
   });
 });
 
-describe.each(places)('$operation.operationId', (place) => {
+describe.each(someOf(places))('$operation.operationId', (place) => {
   it('rejects a query that is not UTF-8', async () => {
     for (const query of ['x=%FC', '%FC=x', 'x=%C3', 'x=a&y=%ED%A0%80', 'x=%C0%AF', 'x=100%', 'x=%zz', 'x=%C3&%BC']) {
       expect(await crm.send(place.method.toUpperCase(), `${addressOf(place)}?${query}`), query).toMatchObject({

@@ -1,12 +1,11 @@
 import { waitUntil } from '@scheduling/embedded';
 import { whilePaused } from '@scheduling/testing';
 import { describe, expect, it } from 'vitest';
-import { path, untilServed } from '@scheduling/test-stack/client';
+import { path } from '@scheduling/test-stack/client';
 import { type Appointment, readAppointment } from './answers.ts';
 import { createAppointment, createCrm, createParticipation, createPractice, unique } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import { findWord } from './find-word.ts';
-import { waitForErasures } from './wait-for-erasures.ts';
 import {
   completionMs,
   createCanary,
@@ -297,57 +296,6 @@ describe('an erased address', () => {
       expect((await crm.get(`${practice.at}/customers`, { query: { email } })).body).toHaveLength(2);
     await waitUntilComplete((await requestErasure(`${word}@XN--bcher-kva.example`)).id);
     expect(await findWord(stack, word)).toEqual([]);
-  }, 120_000);
-
-  it('may be that of more people than are erased at once', async () => {
-    const practice = await createPractice(crm);
-    const word = unique('canary').replace('-', '');
-    const email = `${word}@customers.example`;
-    const people = Array.from({ length: 101 }, (_, index) => ({
-      customerReference: `${word}-${index}@test`,
-      providerReference: practice.provider,
-      userName: word,
-      email,
-    }));
-    const created = await Promise.all(
-      people.map((person) => untilServed(() => crm.post(`${practice.at}/customers`, person))),
-    );
-    for (const { status } of created) expect(status).toBe(201);
-    const participations = people.map(({ customerReference: reference }) => ({
-      reference,
-      name: word,
-      email,
-      state: 'BOOKED',
-    }));
-    await embed(practice, word, { participations, capacity: 101 });
-    await waitUntilComplete((await requestErasure(email)).id);
-    expect(await findWord(stack, word)).toEqual([]);
-  }, 120_000);
-
-  it('does not wait for those of another CRM, however many', async () => {
-    const other = await createPractice(await createCrm({}, stack.info));
-    const [addressCount, perAddress] = [16, 16];
-    const emails = Array.from({ length: addressCount }, () => `${unique('many')}@customers.example`);
-    for (const email of emails) {
-      const people = Array.from({ length: perAddress }, () => ({
-        customerReference: `${unique('many')}@test`,
-        providerReference: other.provider,
-        userName: 'Many',
-        email,
-      }));
-      await Promise.all(people.map((person) => untilServed(() => other.crm.post(`${other.at}/customers`, person))));
-    }
-    const { email } = await createCanary(await createPractice(crm));
-    for (const each of emails) await requestErasure(each, other.crm);
-    await waitUntilComplete((await requestErasure(email)).id);
-    const open = await query(
-      'customer',
-      `SELECT 1 FROM erasure WHERE crm_id = $1 AND state = 'checking' AND subject = 'address'`,
-      [other.crm.crmId],
-      stack.info,
-    );
-    expect(open.length).toBeGreaterThan(addressCount / 2);
-    await waitForErasures(stack.info, completionMs);
   }, 120_000);
 
   it('includes those who become known while it is searched for, if it is requested again', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { someOf } from '@scheduling/testing';
 import type { Place } from '@scheduling/test-stack/api-document';
 import { apiDocument } from '@scheduling/test-stack/client';
 import { createCrm, type Practice, type TestCrm } from '@scheduling/test-stack/crm';
@@ -73,7 +74,7 @@ function isParameter({ operation }: Place, name: string): boolean {
   return operation.parameters?.some((parameter) => parameter.name === name) ?? false;
 }
 
-describe.each(reads)('a HEAD of $operation.operationId', (place) => {
+describe.each(someOf(reads))('a HEAD of $operation.operationId', (place) => {
   it('is answered as the GET, without a body', async () => {
     const request = cases[place.operation.operationId]!.request(world, practice);
     const address = addressOf(place, request);

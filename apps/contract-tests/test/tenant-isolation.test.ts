@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { someOf } from '@scheduling/testing';
 import { fieldSchemas } from '@scheduling/test-stack/api-document';
 import { type Answer, apiDocument } from '@scheduling/test-stack/client';
 import { createCrm, createPractice, type Practice, type TestCrm } from '@scheduling/test-stack/crm';
@@ -68,7 +69,7 @@ describe('a reference to a resource of someone else', () => {
     before = await snapshot([crm, foreignCrm]);
   });
 
-  it.each(foreignReferences)(
+  it.each(someOf(foreignReferences))(
     '%s treats a foreign %s (%s) like an absent one, without any effect',
     async (operationId, where, kind) => {
       const reference = await sendWith(operationId, own.world, { [where]: absent[kind] });
@@ -82,7 +83,7 @@ describe('a reference to a resource of someone else', () => {
     },
   );
 
-  it.each(operations)(
+  it.each(someOf(operations))(
     '%s treats references of another CRM, or of another provider of the same CRM, as absent',
     async (operationId) => {
       const references = cases[operationId]!.existing;
@@ -114,19 +115,22 @@ const madeReferences = operations.flatMap((operationId) =>
 );
 
 describe('a reference that another CRM also uses', () => {
-  it.each(madeReferences)('%s accepts as %s, without changing what exists there', async (operationId, where) => {
-    const before = await snapshot([foreignCrm]);
-    const caller = await createWorld(await createCrm({ sandbox: true }));
-    for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
-      const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
-      expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
-      if (operationId === 'updateCustomer')
-        caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
-      // There must be room for the next one.
-      if (operationId === 'createWebhook') await caller.practice.crm.delete(`/webhooks/${encodeURIComponent(taken)}`);
-    }
-    expect(await snapshot([foreignCrm])).toEqual(before);
-  });
+  it.each(someOf(madeReferences))(
+    '%s accepts as %s, without changing what exists there',
+    async (operationId, where) => {
+      const before = await snapshot([foreignCrm]);
+      const caller = await createWorld(await createCrm({ sandbox: true }));
+      for (const taken of Object.values(foreign).filter((reference) => reference.includes('@'))) {
+        const { status, text, body } = await sendWith(operationId, caller.world, { [where]: taken }, caller.practice);
+        expect(status, text).toBe(operationId === 'updateCustomer' ? 200 : 201);
+        if (operationId === 'updateCustomer')
+          caller.world.customer = (body as { customer: { customerReference: string } }).customer.customerReference;
+        // There must be room for the next one.
+        if (operationId === 'createWebhook') await caller.practice.crm.delete(`/webhooks/${encodeURIComponent(taken)}`);
+      }
+      expect(await snapshot([foreignCrm])).toEqual(before);
+    },
+  );
 
   it.each(madeReferences.filter(([operationId]) => namedByProvider.has(operationId)))(
     '%s accepts as %s from another provider',
@@ -140,7 +144,7 @@ describe('a reference that another CRM also uses', () => {
 });
 
 describe('the caller’s own resources', () => {
-  it.each(operations)('%s succeeds', async (operationId) => {
+  it.each(someOf(operations))('%s succeeds', async (operationId) => {
     const { practice, world } = await createWorld(crm);
     const { status, text } = await sendWith(operationId, world, {}, practice);
     expect([200, 201, 202, 204], text).toContain(status);
