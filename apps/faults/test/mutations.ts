@@ -1,0 +1,107 @@
+import type { Patch } from './patched-copy.ts';
+
+export interface Defect extends Patch {
+  /** The invariants of which at least one must be violated; none if it only makes another defect visible. */
+  violates: string[];
+}
+
+export interface Mutation extends Defect {
+  /** The faults that bring it to light. If none is needed, one that leaves the services time to work. */
+  kinds: string[];
+  /** Others in the same copy, which need the same faults. */
+  and?: Defect[];
+}
+
+/** What is wrong in each copy, and how it comes to light. */
+export const mutations: Record<string, Mutation> = {
+  'a capacity that does not count, an erasure that leaves a table out, and timeslots that a booking does not lock': {
+    file: 'apps/calendar/src/participation/create-participation.sql',
+    replace:
+      "IF takes_seat(new_state) AND NOT (request ->> 'ignoreCapacity')::boolean AND target.taken >= target.capacity THEN",
+    by: 'IF false THEN',
+    kinds: ['F19'],
+    violates: ['I1'],
+    and: [
+      {
+        file: 'apps/calendar/src/erasure/remove-customer.ts',
+        replace: '  await blankCustomer(tx, customer);\n',
+        by: '',
+        violates: ['I5'],
+      },
+      {
+        file: 'apps/calendar/src/slot/claim-place.sql',
+        replace:
+          'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
+        by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
+        violates: ['I10'],
+      },
+    ],
+  },
+  'an event that is published before the commit of its change': {
+    file: 'libs/messaging/src/outbox.ts',
+    replace: "  await withRows(messaging.insertInto('outbox'), rows).execute();",
+    by: `  const { Client } = await import('pg');
+  const client = new Client(process.env['DATABASE_URL']);
+  await client.connect();
+  for (const { subject, data, requestId } of rows as { subject: string; data: object; requestId: string }[]) {
+    await client.query('INSERT INTO outbox (subject, data, request_id) VALUES ($1, $2, $3)', [subject, data, requestId]);
+  }
+  await client.end();
+  await new Promise((resolve) => setTimeout(resolve, 150));`,
+    kinds: ['F5'],
+    violates: ['I2', 'I3', 'I8', 'I12'],
+  },
+  'an acknowledgement before the commit of the effect': {
+    file: 'libs/messaging/src/consumer.ts',
+    replace: 'const applied = await applyOnce(inbox, subscription, eventOf(message));\n        message.ack();',
+    // So long that whenever a process is killed, there are events between the two.
+    by: `message.ack();
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        const applied = await applyOnce(inbox, subscription, eventOf(message));`,
+    kinds: ['F1', 'F2'],
+    violates: ['I2', 'I3', 'I6', 'I12'],
+  },
+  'copies of customers that bookings and mails rely on': {
+    file: 'apps/customer/src/customer/update-customer.ts',
+    replace: 'return changeReference(dependencies, request);',
+    by: 'request = { ...request };',
+    kinds: ['F11'],
+    violates: ['I13'],
+    and: [
+      {
+        file: 'apps/notification/src/mail/write-participation-mail.ts',
+        replace: 'if (customerId === undefined)',
+        by: 'if (customerId !== null)',
+        violates: ['I14'],
+      },
+      {
+        file: 'apps/calendar/src/participation/read-participation-mail-data.sql',
+        replace: "'name', participation.name, 'email', participation.email,",
+        by: `'name', coalesce(participation.name, (SELECT user_name FROM customer WHERE (customer.crm_id, customer.id) = (participation.crm_id, participation.customer_id))),
+        'email', coalesce(participation.email, (SELECT email FROM customer WHERE (customer.crm_id, customer.id) = (participation.crm_id, participation.customer_id))),`,
+        violates: [],
+      },
+      {
+        file: 'apps/calendar/src/customer/customer-copy.ts',
+        replace: '.doUpdateSet(row)',
+        by: '.doUpdateSet({ ...row, email: undefined })',
+        violates: [],
+      },
+    ],
+  },
+  'mails in the order in which their events arrive': {
+    file: 'apps/notification/src/mail/mail-table.ts',
+    replace: 'return sql`(item.previous_event_id IS NOT NULL',
+    by: 'return sql`(false',
+    kinds: ['F14'],
+    violates: ['I15'],
+    and: [
+      {
+        file: 'apps/notification/src/mail/store-written-mail.sql',
+        replace: "IF request ? 'content' AND EXISTS (",
+        by: 'IF false AND EXISTS (',
+        violates: [],
+      },
+    ],
+  },
+};
