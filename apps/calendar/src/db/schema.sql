@@ -2031,9 +2031,10 @@ AS $function$
 DECLARE
   all_expired boolean;
 BEGIN
-  SELECT bool_and(coalesce(reserved_until <= scheduling_now(the_crm), false)) INTO all_expired
-    FROM participation
-   WHERE crm_id = the_crm AND reference = ANY (ARRAY(SELECT each ->> 'reference' FROM jsonb_array_elements(embedded) AS each));
+  -- One by one: otherwise a plan that is made while the table is small reads all of it, also when it has grown.
+  SELECT bool_and(coalesce(present.reserved_until <= scheduling_now(the_crm), false)) INTO all_expired
+    FROM jsonb_array_elements(embedded) AS each
+   CROSS JOIN LATERAL (SELECT reserved_until FROM participation WHERE crm_id = the_crm AND reference = each ->> 'reference' OFFSET 0) AS present;
   RETURN CASE all_expired WHEN true THEN retry_answer('reference') WHEN false THEN error_answer('participation.reference_taken') END;
 END
 $function$;
