@@ -56,20 +56,17 @@ const around = [
 const local = (wallMs: number): string => new Date(wallMs).toISOString().slice(0, 16);
 const instant = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 19)}Z`;
 
-let crm: TestCrm;
-
-beforeAll(async () => {
-  crm = await createCrm({ sandbox: true });
-  await crm.put('/sandbox/clock', { now: instant(sandboxNow) });
-});
-
 describe.concurrent.each(someOf(zones))('the clock changes of %s in %i', (zone, year, count) => {
   const reader = new ClockReader(zone);
   const changes = reader.changesIn(year);
   const times = changes.length > 0 ? changes.map(({ atMs }) => atMs) : otherTimes;
+  let crm: TestCrm;
   let practice: Practice;
 
+  // Each has a CRM of its own, because the requests of one wait for each other.
   beforeAll(async () => {
+    crm = await createCrm({ sandbox: true });
+    await crm.put('/sandbox/clock', { now: instant(sandboxNow) });
     practice = await createPractice(crm, { timeZone: zone });
   });
 
@@ -144,7 +141,7 @@ describe.concurrent.each(someOf(zones))('the clock changes of %s in %i', (zone, 
         const { customerReference, email } = await createCustomer(practice, ['en', 'de'][index % 2]!);
         const appointment = await createAppointment(practice, { start: instant(start), end: instant(end) });
         await createParticipation(practice, appointment, { customerReference });
-        return waitForText(email);
+        return waitForText(crm, email);
       }),
     );
     for (const [index, text] of mails.entries()) {
@@ -203,7 +200,7 @@ function stepsBetween(openMs: number, closeMs: number, minutes: number): [number
 }
 
 async function createCustomer(
-  { at, provider }: Practice,
+  { crm, at, provider }: Practice,
   language: string,
 ): Promise<{ customerReference: string; email: string }> {
   const customer = { customerReference: `${unique('customer')}@test`, email: `${unique('reader')}@customers.example` };
@@ -213,7 +210,7 @@ async function createCustomer(
   return customer;
 }
 
-function waitForText(email: string): Promise<string> {
+function waitForText(crm: TestCrm, email: string): Promise<string> {
   return waitUntil(
     async () => (await crm.get<{ text: string }[]>('/sandbox/mails', { query: { to: email } })).body[0]?.text,
     {

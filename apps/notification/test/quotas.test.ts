@@ -541,6 +541,12 @@ describe('mails that wait for others', () => {
       maxConnections: 1,
       ...longTimeout,
     });
+    // They would report meanwhile what they have read before.
+    await sql`
+      SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+       WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`.execute(
+      single.kysely,
+    );
     const count = async () => {
       await sql`SELECT pg_stat_force_next_flush()`.execute(single.kysely);
       const {
