@@ -46,7 +46,6 @@ const lastFiles = runsAll ? [...timed, ...waiting] : [];
 const longest = [
   'contract-tests/test/faults.test.ts',
   'contract-tests/test/erasure-faults.test.ts',
-  'contract-tests/test/erasure.test.ts',
   'calendar/test/contention.test.ts',
   'notification/test/random-mails.test.ts',
   'local/test/end-to-end.test.ts',
