@@ -14,7 +14,7 @@ export { generatedSection } from './generated-section.ts';
 export { testLogger } from './logger.ts';
 export { startTestPostgres } from './postgres.ts';
 export { isTooSlow, longTimeout, patiently } from './patience.ts';
-export { someOf, someTimes } from './test-scope.ts';
+export { someOf } from './test-scope.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
 export { startTestNats } from './nats.ts';
 export type { TestNats } from './test-nats.ts';

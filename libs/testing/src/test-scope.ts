@@ -8,8 +8,3 @@ export function someOf<Case>(cases: readonly Case[]): Case[] {
   const first = Math.floor(Math.random() * part);
   return cases.filter((_, index) => (index + first) % part === 0);
 }
-
-/** How often something that chance decides is tried: a third as often in `npm test`. */
-export function someTimes(count: number): number {
-  return isReduced ? Math.ceil(count / part) : count;
-}
