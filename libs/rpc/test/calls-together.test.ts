@@ -440,7 +440,9 @@ describe('calls that are made at the same moment', () => {
     await expect(client.createCustomer(newCustomer)).rejects.toMatchObject({ code: 'service.unavailable' });
     expect(received).toEqual([[], [], [], []]);
     await Promise.all(numbers(3).map(() => client.createCustomer(newCustomer)));
-    expect(received.map((messages) => messages.flat().length)).toEqual([0, 0, 0, 0, 0, 0, 3]);
+    // A second stream may be opened while the seventh is not accepted yet.
+    expect(received.slice(0, 6)).toEqual([[], [], [], [], [], []]);
+    expect(received.flat(2)).toHaveLength(3);
   });
 
   it('are made once if the stream ends after the server has accepted it, unless they only read', async () => {
