@@ -44,19 +44,18 @@ export interface WaitOptions {
   patient?: boolean;
 }
 
-/** Work that weighs more than this part of a share is heavy. */
+/**
+ * Work that weighs more than this part of a share is heavy. After it any owner rests for as long as it took: the others
+ * have half of the time.
+ */
 const heavy = 0.5;
 /**
  * An owner that does most of the work, and has more of it waiting, rests for this multiple of the time that its work
  * took: the others have four fifths of the time.
  */
 const restOfGreedy = 4;
-/** After heavy work any owner rests for as long as it took: the others have half of the time. */
-const restAfterHeavyWork = 1;
-/** Heavy work counts as at least so long: one that is soon rejected has been received, too, and leaves garbage. */
-const shortestHeavyWorkMs = 10;
-/** What its own users wait at most because an owner rests: less after light work, so that a burst is soon served. */
-const longestRestMs = { heavy: 1_000, light: 200 };
+/** What its own users wait at most because an owner rests. */
+const longestRestMs = 1_000;
 
 interface Waiting {
   weight: number;
@@ -155,9 +154,8 @@ export class FairQueue {
     if (!this.#recent.hasCompany(name)) return 0;
     const isHeavy = weight > heavy * this.#share;
     const isGreedy = waiting.size > 0 && this.#recent.doesMost(name);
-    const factor = isGreedy ? restOfGreedy : isHeavy ? restAfterHeavyWork : 0;
-    if (!isHeavy) return Math.min(factor * workMs, longestRestMs.light);
-    return Math.min(factor * Math.max(workMs, shortestHeavyWorkMs), longestRestMs.heavy);
+    const factor = isGreedy ? restOfGreedy : isHeavy ? 1 : 0;
+    return Math.min(factor * workMs, longestRestMs);
   }
 
   #ownerOf(name: string): Owner {
