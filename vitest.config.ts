@@ -21,13 +21,20 @@ const release = [
   'apps/local/test/end-to-end',
 ];
 /**
- * What lasts: the whole system while its processes are killed and its databases restored, erasures of hundreds of
- * people, mails about a thousand random changes. The tests of each service stop and kill its own processes, too.
+ * What takes long, and guards what only some changes can break: the whole system while its processes are killed, its
+ * databases restored and its persons erased; races and random changes by the hundred; plans and lists of large tables;
+ * and the connections that all services share. The tests of each service stop and kill its own processes, too.
  */
 const long = [
-  'apps/contract-tests/test/faults',
-  'apps/contract-tests/test/erasure-faults',
-  'apps/notification/test/random-mails',
+  ...['list-plans', 'growing-tables', 'slots-contention'].map((name) => `apps/calendar/test/${name}`),
+  ...['erasure', 'erasure-faults', 'faults'].map((name) => `apps/contract-tests/test/${name}`),
+  'apps/faults/test/mutations',
+  ...['lists', 'long-texts'].map((name) => `apps/gateway/test/${name}`),
+  'apps/identity/test/user-races',
+  ...['random-mails', 'turns-of-writing'].map((name) => `apps/notification/test/${name}`),
+  'libs/events/test/connection',
+  ...['outbox-to-inbox', 'relay'].map((name) => `libs/messaging/test/${name}`),
+  'libs/postgres/test/migrate',
 ];
 const leftToCi = runsAll ? [] : [...release, ...long].map((file) => `${file}.test.ts`);
 
@@ -117,7 +124,7 @@ const withSetUp = ['apps/calendar', ...(runsAll ? ['deploy'] : [])].map((workspa
   test: {
     name: basename(workspace),
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['test/containers/**'],
+    exclude: ['test/containers/**', ...leftToCi.map((file) => relative(workspace, file))],
     globalSetup: ['test/global-setup.ts'],
   },
 }));
