@@ -281,6 +281,10 @@ describe('the position in the feed', () => {
       status: 400,
       body: { code: 'events.invalid', errors: [types] },
     });
+    expect(await crm.get('/events', { query: { types: 'customer.changed,' } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ detail: expect.stringMatching(/^an empty name is not an event type/) as string }] },
+    });
     expect(await crm.get('/events', { query: { providerRef: 'nobody@test' } })).toMatchObject({
       status: 404,
       body: { code: 'provider.not_found' },

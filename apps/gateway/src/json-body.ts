@@ -6,7 +6,7 @@ import { announcedBytes, noteArrival } from './request-hooks.ts';
 
 /** JSON is the only kind of body. A request without a body may still declare a content type: some clients always do. */
 export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, 'admit'>): void {
-  // A `__proto__` or `constructor.prototype` of its own is an attack, not data.
+  // Rejects a `__proto__` or `constructor.prototype` of its own: that is an attack, not data.
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -17,14 +17,25 @@ export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, '
     if (refusal !== undefined) return done(refusal);
     noteArrival(request);
     const parseBody = (): void => {
-      void parse(request, body.toString(), (error, value) => {
-        if (error) return done(new RequestError('request.malformed', { detail: 'The body is not valid JSON.' }));
+      const text = body.toString();
+      void parse(request, text, (error, value) => {
+        if (error) return done(new RequestError('request.malformed', { detail: reasonAgainst(text) }));
         return done(null, value);
       });
     };
     // To parse and check a large body blocks the process for milliseconds: CRMs take turns.
     admit(request, weightOfBody(body)).then(parseBody, done);
   });
+}
+
+/** Why the parser rejects a text. */
+function reasonAgainst(text: string): string {
+  try {
+    JSON.parse(text);
+    return 'The body has a property "__proto__", or "prototype" within "constructor".';
+  } catch {
+    return 'The body is not valid JSON.';
+  }
 }
 
 /**

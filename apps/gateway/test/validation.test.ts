@@ -166,7 +166,14 @@ describe('a request', () => {
   });
 
   it.each([
-    { name: 'is no JSON', body: '{"a":', type: 'application/json', status: 400, code: 'request.malformed' },
+    {
+      name: 'is no JSON',
+      body: '{"a":',
+      type: 'application/json',
+      status: 400,
+      code: 'request.malformed',
+      detail: /^The body is not valid JSON/,
+    },
     { name: 'is empty', body: '', type: 'application/json', status: 400, code: 'request.malformed' },
     {
       name: 'poisons the prototype',
@@ -174,6 +181,7 @@ describe('a request', () => {
       type: 'application/json',
       status: 400,
       code: 'request.malformed',
+      detail: /^The body has a property "__proto__"/,
     },
     {
       name: 'poisons the constructor',
@@ -181,6 +189,7 @@ describe('a request', () => {
       type: 'application/json',
       status: 400,
       code: 'request.malformed',
+      detail: /^The body has a property "__proto__"/,
     },
     { name: 'is a list', body: '[]', type: 'application/json', status: 400, code: 'request.invalid' },
     {
@@ -205,7 +214,7 @@ describe('a request', () => {
       status: 413,
       code: 'request.too_large',
     },
-  ])('whose body $name is answered with $status', async ({ body, type, status, code }) => {
+  ])('whose body $name is answered with $status', async ({ body, type, status, code, detail = /./ }) => {
     const response = await fetch(`${gateway.url}/crms/one/user`, {
       method: 'POST',
       headers: { 'x-service-client-id': gateway.key, 'content-type': type },
@@ -215,7 +224,7 @@ describe('a request', () => {
       status,
       'application/problem+json; charset=utf-8',
     ]);
-    expect(await response.json()).toMatchObject({ status, code });
+    expect(await response.json()).toMatchObject({ status, code, detail: expect.stringMatching(detail) as string });
   });
 
   it('whose body is compressed is rejected before it is read', async () => {

@@ -30,7 +30,7 @@ export async function listEvents(dependencies: WebhookDependencies, query: Event
   const { crmId, after, limit, types, providerReference } = query;
   const errors = types
     .filter((type) => !isCrmEventType(type))
-    .map((type): FieldError => ({ pointer: '/types', detail: `${type} ${notACrmEventType}` }));
+    .map((type): FieldError => ({ pointer: '/types', detail: `${type || 'an empty name'} ${notACrmEventType}` }));
   if (errors.length > 0) throw new DomainError('events.invalid', { errors });
   const providerId =
     providerReference === undefined ? null : await dependencies.providers.requireId({ crmId, providerReference });
