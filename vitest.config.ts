@@ -3,10 +3,7 @@ import { basename, relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/**
- * Tests that take long, and that a change of a service hardly ever breaks: `npm test` leaves them to CI
- * (TEST_SCOPE=services). Vitest on its own runs all.
- */
+/** `npm test` leaves tests that take long to CI (TEST_SCOPE=services). Vitest on its own runs all. */
 const runsAll = process.env['TEST_SCOPE'] !== 'services';
 /**
  * What is shipped with the services: packages, documents, manifests, the start command, and the whole system with
