@@ -11,7 +11,7 @@ import { startWebhookDelivery } from './delivery/deliver-events.ts';
 import { defaultTimings, type WebhookTimings } from './delivery/timings.ts';
 import { createPoster, type PosterOptions } from './endpoint/post.ts';
 import { registerEventMetrics } from './feed/event-metrics.ts';
-import { startSequencer } from './feed/start-sequencer.ts';
+import { startFeed } from './feed/start-feed.ts';
 import { hostDeliveryStateService, hostEventService, hostWebhookService } from './grpc.ts';
 import { createSealer } from './webhook/seal.ts';
 import { startResealing } from './webhook/start-resealing.ts';
@@ -50,14 +50,14 @@ export function createWebhookService(
       const { webhookConnections: connections } = config;
       const onResult = registerWebhookMetrics(metrics, database);
       const onMissing = registerEventMetrics(metrics, database);
-      use(startSequencer({ database, broker, logger, onMissing }));
+      const feed = use(startFeed({ database, broker, logger, onMissing }));
       use(startResealing({ database, sealer: dependencies.sealer, logger }));
       use(startWebhookDelivery({ dependencies, connections, timings, onResult, logger }));
       const tests = use(createTestSender(dependencies, logger));
       return {
         hosted: [hostEventService(dependencies), hostWebhookService(dependencies, tests)],
         operators: [hostDeliveryStateService(database)],
-        subscriptions: webhookSubscriptions(),
+        subscriptions: webhookSubscriptions(feed),
         cleanUps: webhookCleanUps,
       };
     },

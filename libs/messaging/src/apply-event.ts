@@ -13,16 +13,19 @@ export interface ReceivedEvent {
 }
 
 /**
- * Handles an event, and commits its effect together with an inbox row. False if the event has already been processed.
- * An event without an effect leaves no row: repeated, it would have none again.
+ * Handles an event, and commits its effect together with an inbox row, unless the service records its events itself.
+ * False if the event has already been processed. An event without an effect leaves no row: repeated, it would have none
+ * again.
  */
 export async function applyOnce<Schema extends MessagingSchema>(
   inbox: Inbox<Schema>,
-  { definition, handle }: Subscription<Schema>,
+  subscription: Subscription<Schema>,
   { id: eventId, payload, mayBeRepeated }: ReceivedEvent,
 ): Promise<boolean> {
+  const decode = (): unknown => subscription.definition.decode(payload);
+  if ('record' in subscription) return subscription.record(decode(), { eventId });
   if (mayBeRepeated && (await inbox.contains(eventId))) return false;
-  const effect = await handle(definition.decode(payload), { eventId });
+  const effect = await subscription.handle(decode(), { eventId });
   return effect === undefined || inbox.apply(eventId, effect);
 }
 

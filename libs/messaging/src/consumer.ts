@@ -55,7 +55,8 @@ interface Subscribed<Schema extends MessagingSchema> {
   inbox: Inbox<Schema>;
 }
 
-const maxInFlight = 20;
+/** How many events of a consumer a process handles at the same time, and how many it records. */
+const maxInFlight = { handle: 20, record: 500 };
 const defaultFetchMs = 30_000;
 /** The duration of the next fetch if the consumer may be stuck. */
 const suspiciousFetchMs = 5_000;
@@ -164,7 +165,11 @@ async function consumeBatch<Schema extends MessagingSchema>(
   { stopping, ended }: { stopping: AbortSignal; ended: AbortSignal },
 ): Promise<number> {
   const idleMs = Math.min(heartbeatMs, fetchMs / 2);
-  const messages = await consumer.fetch({ max_messages: maxInFlight, expires: fetchMs, idle_heartbeat: idleMs });
+  const messages = await consumer.fetch({
+    max_messages: 'record' in subscribed.subscription ? maxInFlight.record : maxInFlight.handle,
+    expires: fetchMs,
+    idle_heartbeat: idleMs,
+  });
   // The client counts the missing heartbeats by the clock of the machine.
   const timers = [setTimeout(() => messages.stop(new Error('NATS did not end the fetch')), fetchMs + 2 * idleMs)];
   const stop = (): void => {

@@ -14,4 +14,11 @@ export { appendEvent, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';
 export { readOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
-export { type Effect, type EffectCall, type Subscription, subscription, subscriptions } from './subscription.ts';
+export {
+  type Effect,
+  type EffectCall,
+  recordings,
+  type Subscription,
+  subscription,
+  subscriptions,
+} from './subscription.ts';

@@ -20,22 +20,37 @@ export interface EffectCall {
   request: { crmId: string };
 }
 
-/** One kind of event and how a service handles it. */
-export interface Subscription<Schema> {
-  definition: EventDefinition<unknown>;
+/**
+ * One kind of event and how a service handles it. Events arrive at least once and in any order.
+ */
+export type Subscription<Schema> = { definition: EventDefinition<unknown> } & (Handling<Schema> | Recording);
+
+/** The inbox ensures that the effect happens once. */
+interface Handling<Schema> {
   /**
    * Fetches what the effect needs, over the network if necessary, and returns the effect; undefined if there is none.
-   * Events arrive at least once and in any order: the inbox ensures that the effect happens once, and an effect must
-   * not overwrite newer data with an older version.
+   * An effect must not overwrite newer data with an older version.
    */
-  handle(data: unknown, context: EventContext): Promise<Effect<Schema> | undefined>;
+  handle: (data: unknown, context: EventContext) => Promise<Effect<Schema> | undefined>;
+}
+
+/** The service itself knows which events it has recorded: there is no inbox row. Many are recorded at the same time. */
+interface Recording {
+  /** Resolves when the event is committed. False if it had been recorded before. */
+  record: (data: unknown, context: EventContext) => Promise<boolean>;
 }
 
 type Handler<Schema, Data> = (data: Data, context: EventContext) => Promise<Effect<Schema> | undefined>;
+type Recorder<Data> = (data: Data, context: EventContext) => Promise<boolean>;
 
 /** A handler for each event that the service consumes. */
 export type Handlers<Schema, Service extends DatabaseService> = {
   [Name in ConsumedEvent<Service>]: Handler<Schema, EventData<Name>>;
+};
+
+/** The same for a service that records them. */
+export type Recorders<Service extends DatabaseService> = {
+  [Name in ConsumedEvent<Service>]: Recorder<EventData<Name>>;
 };
 
 export function subscriptions<Schema, Service extends DatabaseService>(
@@ -45,9 +60,16 @@ export function subscriptions<Schema, Service extends DatabaseService>(
   return entries.map(([name, handle]) => subscription<Schema, unknown>(events[name], handle));
 }
 
+export function recordings<Schema, Service extends DatabaseService>(
+  recorders: Recorders<Service>,
+): Subscription<Schema>[] {
+  const entries = Object.entries(recorders) as [ConsumedEvent<Service>, Recorder<unknown>][];
+  return entries.map(([name, record]) => ({ definition: events[name], record }));
+}
+
 export function subscription<Schema, Data>(
   definition: EventDefinition<Data>,
   handle: Handler<Schema, Data>,
 ): Subscription<Schema> {
-  return { definition, handle };
+  return { definition, handle: handle as Handler<Schema, unknown> };
 }

@@ -13,9 +13,11 @@ interface Waiting<Item, Result> {
  * no single one of its items.
  *
  * @param run returns a result for every item, in their order
+ * @param maxBatch the most items of a batch: those that have waited longest
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
+  { maxBatch = Number.POSITIVE_INFINITY }: { maxBatch?: number } = {},
 ): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = [];
   const inOwnContext = AsyncLocalStorage.snapshot();
@@ -24,7 +26,7 @@ export function createBatcher<Item, Result>(
   async function proceed(): Promise<void> {
     if (isRunning) return;
     isRunning = true;
-    while (waiting.length > 0) await runBatch(waiting.splice(0));
+    while (waiting.length > 0) await runBatch(waiting.splice(0, maxBatch));
     isRunning = false;
   }
 

@@ -26,7 +26,7 @@ const stepsOf: Record<Service, Step[]> = {
   calendar: ['commit', 'answer', 'publish', 'mark', 'inbox-commit', 'ack'],
   customer: ['commit', 'answer', 'publish', 'mark', 'inbox-commit', 'ack'],
   notification: ['inbox-commit', 'ack', 'data', 'mark-sent'],
-  webhook: ['inbox-commit', 'ack', 'commit', 'post'],
+  webhook: ['record', 'ack', 'commit', 'post'],
 };
 
 export const kill: Fault = {

@@ -59,7 +59,7 @@ function hookClock(): void {
 }
 
 /** What a statement does, if it is one that is committed: by itself, or as the end of a transaction. */
-type Statement = 'inbox-commit' | 'mark' | 'mark-sent' | 'commit';
+type Statement = 'inbox-commit' | 'record' | 'mark' | 'mark-sent' | 'commit';
 
 const inInbox = new WeakSet<pg.Client>();
 
@@ -94,6 +94,7 @@ function classify(client: pg.Client, text: string): Statement | undefined {
   }
   if (/\bsent_at\b/.test(text) && /^\s*(with|update)/i.test(text)) return 'mark';
   if (/record_sent_mail/.test(text)) return 'mark-sent';
+  if (/record_events/.test(text)) return 'record';
   // A call of a SQL function that writes is a transaction of its own.
   return /^\s*SELECT (index, )?answer, CASE/i.test(text) ? 'commit' : undefined;
 }

@@ -1,7 +1,17 @@
 /** Where a process can be killed: in front of a step, and right behind it. */
 export type Point = `${'before' | 'after'}-${Step}`;
 
-export type Step = 'commit' | 'answer' | 'publish' | 'mark' | 'inbox-commit' | 'ack' | 'data' | 'mark-sent' | 'post';
+export type Step =
+  | 'commit'
+  | 'answer'
+  | 'publish'
+  | 'mark'
+  | 'inbox-commit'
+  | 'record'
+  | 'ack'
+  | 'data'
+  | 'mark-sent'
+  | 'post';
 
 /** What the harness tells a process (crash-points.ts). */
 export interface Orders {

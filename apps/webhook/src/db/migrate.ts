@@ -8,7 +8,7 @@ const migrations = {
   '0001-sequence-events': sequenceEvents,
 };
 
-const functions = sqlFiles(import.meta.url, ['../feed/place-events.sql']);
+const functions = sqlFiles(import.meta.url, ['../feed/record-events.sql']);
 
 /** In execution order; the doctor compares the database with them. */
 export const migrationSets: MigrationSet[] = [

@@ -229,15 +229,67 @@ $function$;
 
 CREATE OR REPLACE FUNCTION public.place_events(request jsonb)
  RETURNS void
+ LANGUAGE sql
+AS $function$
+  SELECT record_events(jsonb_build_object('events', jsonb_agg(jsonb_build_object(
+           'crmId', crm_id, 'id', id, 'type', type, 'subjectId', subject_id, 'version', version, 'providerId', provider_id, 'appointmentId', appointment_id,
+           'previousAppointmentId', previous_appointment_id, 'customerId', customer_id, 'state', state, 'previousState', previous_state, 'capacity', capacity,
+           'exempt', exempt, 'cause', cause, 'actor', actor, 'ordinal', ordinal, 'previousOrdinal', previous_ordinal, 'waits', false) ORDER BY place)))
+    FROM ROWS FROM (jsonb_to_recordset(request -> 'events') AS (crm_id text, id uuid)) WITH ORDINALITY AS next (crm_id, id, place)
+    JOIN incoming_event USING (crm_id, id)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_latest_versions(request jsonb)
+ RETURNS TABLE("crmId" text, "subjectId" uuid, version integer, ordinal bigint)
  LANGUAGE plpgsql
+ STABLE
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_seqscan TO 'off'
+AS $function$
+BEGIN
+  RETURN QUERY SELECT latest.crm_id, latest.subject_id, latest.version, latest.ordinal
+    FROM jsonb_to_recordset(request -> 'subjects') AS subject ("crmId" text, "subjectId" uuid)
+    JOIN latest_version AS latest ON latest.crm_id = subject."crmId" AND latest.subject_id = subject."subjectId";
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.record_events(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_seqscan TO 'off'
 AS $function$
 DECLARE
   crms text[];
+  repeated uuid[];
 BEGIN
-  WITH placed AS MATERIALIZED (
-    SELECT incoming.*, place
-      FROM ROWS FROM (jsonb_to_recordset(request -> 'events') AS (crm_id text, id uuid)) WITH ORDINALITY AS next (crm_id, id, place)
-      JOIN incoming_event AS incoming USING (crm_id, id)
+  -- The next statement sees what was committed before the lock was granted.
+  PERFORM pg_advisory_xact_lock(hashtextextended('sequence_events', 0));
+  WITH given AS MATERIALIZED (
+    SELECT given.*, EXISTS (SELECT FROM event WHERE event.crm_id = given.crm_id AND event.id = given.id) AS is_recorded
+      FROM ROWS FROM (jsonb_to_recordset(request -> 'events') AS (
+             "crmId" text, id uuid, type text, "subjectId" uuid, version integer, "providerId" uuid, "appointmentId" uuid, "previousAppointmentId" uuid,
+             "customerId" uuid, state text, "previousState" text, capacity bigint, exempt boolean, cause text, actor text, ordinal bigint, "previousOrdinal" bigint,
+             waits boolean)) WITH ORDINALITY AS given (
+             crm_id, id, type, subject_id, version, provider_id, appointment_id, previous_appointment_id,
+             customer_id, state, previous_state, capacity, exempt, cause, actor, ordinal, previous_ordinal,
+             waits, place)
+  ), staged AS (
+    INSERT INTO incoming_event (
+      crm_id, id, type, subject_id, version, provider_id, appointment_id, previous_appointment_id, customer_id, state, previous_state, capacity, exempt, cause, actor,
+      ordinal, previous_ordinal)
+    SELECT crm_id, id, type, subject_id, version, provider_id, appointment_id, previous_appointment_id, customer_id, state, previous_state, capacity, exempt, cause,
+           actor, ordinal, previous_ordinal
+      FROM given WHERE waits AND NOT is_recorded
+    ON CONFLICT DO NOTHING
+    RETURNING crm_id, id
+  ), unstaged AS (
+    DELETE FROM incoming_event AS incoming USING given
+     WHERE incoming.crm_id = given.crm_id AND incoming.id = given.id AND (is_recorded OR NOT waits)
+  ), placed AS MATERIALIZED (
+    SELECT * FROM given WHERE NOT waits AND NOT is_recorded
   ), counted AS (
     INSERT INTO event_counter AS counter (crm_id, last_sequence)
     SELECT crm_id, count(*) FROM placed GROUP BY crm_id
@@ -263,12 +315,14 @@ BEGIN
      GROUP BY crm_id, subject_id
     ON CONFLICT (crm_id, subject_id) DO UPDATE SET version = greatest(latest.version, excluded.version), ordinal = greatest(latest.ordinal, excluded.ordinal),
       gone_at = coalesce(latest.gone_at, excluded.gone_at)
-  ), removed AS (
-    DELETE FROM incoming_event USING placed WHERE incoming_event.crm_id = placed.crm_id AND incoming_event.id = placed.id
   )
-  SELECT array_agg(DISTINCT crm_id) INTO crms FROM placed;
+  SELECT array_agg(DISTINCT crm_id) FILTER (WHERE NOT waits AND NOT is_recorded),
+         array_agg(id) FILTER (WHERE is_recorded OR waits AND NOT EXISTS (SELECT FROM staged WHERE staged.crm_id = given.crm_id AND staged.id = given.id))
+    INTO crms, repeated
+    FROM given;
 
   -- A delivery that decides that nothing is left holds event_counter, so it has committed, or will see these events.
   UPDATE webhook SET state = 'pending', due_at = now() WHERE crm_id = ANY (crms) AND state = 'idle';
+  RETURN jsonb_build_object('repeated', coalesce(to_jsonb(repeated), '[]'), 'hasWaiting', EXISTS (SELECT FROM incoming_event));
 END
 $function$;

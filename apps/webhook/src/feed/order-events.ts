@@ -10,7 +10,7 @@ export interface ArrivedEvent {
   previousOrdinal: number | null;
   customerId: string | null;
   /** It has waited so long that it no longer waits for what it names. */
-  isOverdue: boolean;
+  isOverdue?: boolean;
 }
 
 /**
@@ -66,13 +66,13 @@ export interface OrderOptions {
  * @param arrived by id
  * @param reached the last number of each series that is in the feed; it is updated
  */
-export function orderEvents(
-  arrived: ArrivedEvent[],
+export function orderEvents<Event extends ArrivedEvent>(
+  arrived: Event[],
   reached: Map<string, number>,
   { limit, waitMs }: OrderOptions,
-): ArrivedEvent[] {
-  const ordered: ArrivedEvent[] = [];
-  const waiting = new Map<string, ArrivedEvent[]>();
+): Event[] {
+  const ordered: Event[] = [];
+  const waiting = new Map<string, Event[]>();
   for (const event of arrived) {
     // Those that were waiting for it follow it at once: they have earlier ids.
     const next = [event];
@@ -99,7 +99,7 @@ export function orderEvents(
 function findObstacle(event: ArrivedEvent, reached: Map<string, number>, waitMs: number): string | undefined {
   const missing = placesOf(event).find(({ series, number }) => number > (reached.get(series) ?? 0) + 1);
   if (missing !== undefined) return reasonOf({ series: missing.series, number: missing.number - 1 });
-  if (event.version === 0 || event.isOverdue) return undefined;
+  if (event.version === 0 || event.isOverdue === true) return undefined;
   const unknown = namedBy(event).find(
     (id) => (reached.get(versionsOf(event.crmId, id)) ?? 0) === 0 && isNew(id, event, waitMs),
   );

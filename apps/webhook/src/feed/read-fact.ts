@@ -10,11 +10,10 @@ import {
 } from '@scheduling/contracts/events/v1';
 import type { CrmEventType } from '@scheduling/events';
 import { enumName } from '@scheduling/rpc';
-import type { Insertable } from 'kysely';
-import type { IncomingEventTable } from '../db/schema.ts';
+import type { IncomingEvent } from './record-events.ts';
 
 /** What an event of another service says, without its id. */
-export type Fact = Omit<Insertable<IncomingEventTable>, 'id'> & { type: CrmEventType };
+export type Fact = Omit<IncomingEvent, 'id'> & { type: CrmEventType };
 
 export function factOfParticipation(change: ParticipationChanged): Fact {
   return {

@@ -7,8 +7,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
+import { type IncomingEvent, recordEvents } from '../src/feed/record-events.ts';
 import { type Gap, sequenceEvents } from '../src/feed/sequence-events.ts';
-import { startSequencer } from '../src/feed/start-sequencer.ts';
+import { startFeed } from '../src/feed/start-feed.ts';
 
 const logger = testLogger('webhook');
 let database: Database<WebhookSchema>;
@@ -45,19 +46,33 @@ function arrival(crmId: string, subjectId: string, version: number, more: Partia
   return { crmId, id: newId(), subjectId, version, ...more };
 }
 
-const noPlaces = {
+const ofAny = {
+  type: 'participation.changed',
+  providerId: null,
   appointmentId: null,
   customerId: null,
+  state: null,
+  previousState: null,
+  capacity: null,
+  exempt: null,
+  cause: null,
+  actor: 'service',
   ordinal: null,
   previousAppointmentId: null,
   previousOrdinal: null,
 };
 
-const factOf = (each: Arrival) => ({ ...noPlaces, ...each, type: 'participation.changed', actor: 'service' });
+const factOf = (each: Arrival): IncomingEvent => ({ ...ofAny, ...each });
 
+/** They wait for their places, whether or not they have to. */
 async function arrive(...arrivals: Arrival[]): Promise<void> {
   const facts = arrivals.map(factOf);
   if (facts.length > 0) await database.kysely.insertInto('incomingEvent').values(facts).execute();
+}
+
+/** Those that do not have to wait get their places. */
+function record(...arrivals: Arrival[]): ReturnType<typeof recordEvents> {
+  return recordEvents(database, arrivals.map(factOf), 3_600_000);
 }
 
 function sequence(request: Partial<Parameters<typeof sequenceEvents>[1]> = {}): Promise<number> {
@@ -343,7 +358,7 @@ describe('an event whose predecessor is missing', () => {
       const onMissing = (count: number): void => {
         missing += count;
       };
-      await using _sequencer = startSequencer({ database: own, broker, logger, onMissing, waitSeconds });
+      await using _feed = startFeed({ database: own, broker, logger, onMissing, waitSeconds });
       await eventually(async () => expect(await versions(own)).toEqual([2]));
       expect(performance.now() - startedMs).toBeGreaterThan(waitSeconds * 1_000);
       await eventually(() => expect(missing).toBe(1));
@@ -355,7 +370,7 @@ describe('an event whose predecessor is missing', () => {
       await using own = await databaseWithWaiting();
       await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
       const startedMs = performance.now();
-      await using _sequencer = startSequencer({
+      await using _feed = startFeed({
         database: own,
         broker,
         logger,
@@ -384,19 +399,51 @@ it('events that have nothing to wait for come in the order of their ids', async 
   expect((await readAfter(crmId, 0)).map(({ id }) => id)).toEqual(arrivals.map(({ id }) => id));
 });
 
-it('a round that fails changes nothing', async () => {
-  const crmId = randomUUID();
-  const [recorded, next] = [arrival(crmId, randomUUID(), 1), arrival(crmId, randomUUID(), 1)];
-  await arrive(recorded);
-  await sequence();
-  await arrive(recorded, next);
-  await expect(sequence()).rejects.toThrow(/event_crm_id_id_key/);
-  await database.kysely.deleteFrom('incomingEvent').where('id', '=', recorded.id).execute();
-  await sequence();
-  expect((await readAfter(crmId, 0)).map(({ id, sequence: place }) => [id, place])).toEqual([
-    [recorded.id, 1],
-    [next.id, 2],
-  ]);
+describe('an event that has just arrived', () => {
+  const isWaiting = async (crmId: string) =>
+    (await database.kysely.selectFrom('incomingEvent').select('id').where('crmId', '=', crmId).execute()).map(
+      ({ id }) => id,
+    );
+
+  it('gets its place at once, in the order of the versions, whatever the order in which they arrive', async () => {
+    const [crmId, subject] = [randomUUID(), randomUUID()];
+    const versions = [1, 2, 3].map((version) => arrival(crmId, subject, version));
+    expect(await record(...versions.toReversed())).toMatchObject({ repeated: [] });
+    expect(await versionsIn(crmId)).toEqual([1, 2, 3]);
+    expect(await isWaiting(crmId)).toEqual([]);
+  });
+
+  it('waits for its predecessor, and is not in its way', async () => {
+    const [crmId, subject] = [randomUUID(), randomUUID()];
+    const [first, second, third] = [arrival(crmId, subject, 1), arrival(crmId, subject, 2), arrival(crmId, subject, 3)];
+    expect(await record(third, first)).toEqual({ repeated: [], hasWaiting: true });
+    expect([await versionsIn(crmId), await isWaiting(crmId)]).toEqual([[1], [third.id]]);
+    await record(second);
+    await sequenceAll();
+    expect([await versionsIn(crmId), await isWaiting(crmId)]).toEqual([[1, 2, 3], []]);
+  });
+
+  it('is recorded once, however often it arrives', async () => {
+    const [crmId, subject] = [randomUUID(), randomUUID()];
+    const [first, second, third, mail] = [1, 2, 3, 0].map((version) => arrival(crmId, subject, version));
+    await record(first!, first!, mail!, third!, third!);
+    const { repeated } = await record(mail!, third!, first!, second!);
+    expect(repeated.toSorted()).toEqual([first!.id, mail!.id]);
+    // As the previous version does it.
+    await arrive(first!, mail!);
+    await sequenceAll();
+    expect(await versionsIn(crmId)).toEqual([1, 0, 2, 3]);
+    expect((await readAfter(crmId, 0)).map((each) => each.sequence)).toEqual([1, 2, 3, 4]);
+    expect(await isWaiting(crmId)).toEqual([]);
+  });
+
+  it('has its place in the order of the versions, whatever is recorded at the same time', async () => {
+    const [crmId, subject] = [randomUUID(), randomUUID()];
+    const others = Array.from({ length: 30 }, (_, index) => arrival(crmId, subject, index + 1));
+    await Promise.all(others.map((each) => record(each)));
+    await sequenceAll();
+    expect(await versionsIn(crmId)).toEqual(others.map(({ version }) => version));
+  });
 });
 
 interface Step {
@@ -461,7 +508,9 @@ it('however events about appointments arrive, and whatever their ids, those abou
       const arrivals = history.map((each, index) => ({ ...each, id: ids[index]! }));
       const inArrival = createRandom(seed, 0).shuffled(arrivals);
       for (let index = 0; index < inArrival.length; index += chunk) {
-        await arrive(...inArrival.slice(index, index + chunk));
+        const next = inArrival.slice(index, index + chunk);
+        // Some arrive again.
+        await record(...next, ...inArrival.slice(0, index).slice(-chunk));
         await sequence({ limit });
       }
       await sequenceAll({ limit });
@@ -499,7 +548,7 @@ const plans = fc.record<Plan>({
   limit: fc.integer({ min: 1, max: 30 }),
 });
 
-/** Two processes order the events while they arrive, and a reader follows. */
+/** Two processes record the events as they arrive, and order those that wait, while a reader follows. */
 async function follow({
   subjects,
   seed,
@@ -520,16 +569,15 @@ async function follow({
     return [...ofParticipations, arrival(crmId, appointmentId, 1), arrival(crmId, appointmentId, 2)];
   });
   const inArrival = createRandom(seed, 0).shuffled(arrivals);
-  let left = arrivals.length;
-  const arriving = (async () => {
-    for (let index = 0; index < inArrival.length; index += chunk)
-      await arrive(...inArrival.slice(index, index + chunk));
-  })();
+  const halves = new Set([inArrival.slice(0, inArrival.length / 2), inArrival.slice(inArrival.length / 2)]);
+  const arriving = [...halves].map(async (half) => {
+    for (let index = 0; index < half.length; index += chunk) await record(...half.slice(index, index + chunk));
+    halves.delete(half);
+  });
+  const isWaiting = async (): Promise<boolean> =>
+    (await database.kysely.selectFrom('incomingEvent').select('id').limit(1).executeTakeFirst()) !== undefined;
   const order = async (): Promise<void> => {
-    while (left > 0) {
-      const moved = await sequence({ limit });
-      left -= moved;
-    }
+    while (halves.size > 0 || (await isWaiting())) await sequence({ limit });
   };
   const read = new Map(arrivals.map(({ crmId }) => [crmId, [] as Awaited<ReturnType<typeof readAfter>>]));
   const reading = (async () => {
@@ -537,7 +585,7 @@ async function follow({
       for (const [crmId, seen] of read) seen.push(...(await readAfter(crmId, seen.at(-1)?.sequence ?? 0)));
     }
   })();
-  await Promise.all([arriving, order(), order(), reading]);
+  await Promise.all([...arriving, order(), order(), reading]);
   return { arrivals, read };
 }
 
