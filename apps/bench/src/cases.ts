@@ -45,13 +45,21 @@ export interface FreshCase extends Common {
   request: LoadCase['request'];
 }
 
+/** An even load, in turn with and without the background work of a service. */
+export interface BackgroundCase extends Common {
+  kind: 'background';
+  request: LoadCase['request'];
+  /** The service that stands still in every second part. */
+  service: 'webhook';
+}
+
 /** No requests. */
 export interface RestCase {
   kind: 'rest';
   name: string;
 }
 
-export type Case = LoadCase | ListCase | FreshCase | RestCase;
+export type Case = LoadCase | ListCase | FreshCase | BackgroundCase | RestCase;
 
 const tenants = 4;
 const slotResources = 10;
@@ -72,6 +80,15 @@ export const cases: Case[] = [
   slots('slots of a week of a resource', 7, 1),
   slots('slots of 30 days of 10 resources', 30, slotResources),
   bookingOfSlots(),
+  {
+    kind: 'background',
+    name: 'book with and without the event feed',
+    note: '20,000 appointments',
+    tenants,
+    seed: { appointments: 20_000 / tenants },
+    request: (requests) => requests.book(20_000 / tenants),
+    service: 'webhook',
+  },
   booking({ name: 'book, 10 appointments', tenants: 2, appointments: 10 }),
   booking({ name: 'book, 1 appointment', tenants: 1, appointments: 1 }),
   writing(

@@ -1,7 +1,7 @@
 /**
  * Measures how much the whole system does, how long it takes, what it costs, and how far that is from what Postgres
- * could do alone. Prints a table. Exits with 1 if an answer was wrong, or the databases do not contain exactly what was
- * answered.
+ * could do alone. Prints a table. Exits with 1 if an answer was wrong, if the databases do not contain exactly what was
+ * answered, or with `--check` if a ratio is beyond its bound.
  *
  *   npm run bench -- --help
  */
@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { createCommand, listenForInterruption } from '@scheduling/command-line';
 import { repositoryRoot } from '@scheduling/stack';
+import { bounds, compareWithBounds } from './bounds.ts';
 import { type Case, cases } from './cases.ts';
 import { createLimitDatabases } from './limit-databases.ts';
 import { measure } from './measure.ts';
@@ -34,10 +35,11 @@ const command = createCommand(
     'compare with another checkout, or with other settings; may be repeated',
     (value: string, all: string[] | undefined) => [...(all ?? []), value],
   )
+  .option('--check', 'measure the cases with bounds for their ratios (bounds.ts), and fail beyond one')
   .option('--profile', 'also print where the processor time of each service went, by package')
   .addHelpText('after', help)
   .parse();
-const options = command.opts<{ seconds: number; json: string; peer?: string[]; profile?: boolean }>();
+const options = command.opts<{ seconds: number; json: string; peer?: string[]; profile?: boolean; check?: boolean }>();
 const { stop } = listenForInterruption();
 const rows: Row[] = [];
 
@@ -52,6 +54,12 @@ if (rows.length > 0) {
   console.log(toMarkdown(rows));
   await writeFile(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
 }
+if (options.check) {
+  for (const { line, isKept } of compareWithBounds(rows)) {
+    console.log(line);
+    if (!isKept) process.exitCode = 1;
+  }
+}
 // Requests of an interrupted load may still wait for answers.
 process.exit();
 
@@ -61,7 +69,11 @@ function readSeconds(text: string): number {
 }
 
 function chooseCases(parts: string[]): Case[] {
-  const chosen = cases.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
+  const chosen = cases.filter(
+    ({ name }) =>
+      (parts.length === 0 || parts.some((part) => name.includes(part))) &&
+      (!options.check || bounds.some((bound) => bound.case === name)),
+  );
   if (chosen.length === 0) command.error(`no case has a name with ${parts.join(' or ')}`);
   return chosen;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Case } from './cases.ts';
+import { measureBackground } from './measure-background.ts';
 import { measureFresh } from './measure-fresh.ts';
 import { measureLists } from './measure-lists.ts';
 import { measureLoad } from './measure-load.ts';
@@ -22,6 +23,8 @@ export async function measure(bench: Bench, each: Case): Promise<Row[]> {
       return measureLoad(bench, each);
     case 'fresh':
       return forEachTarget(bench, (target) => measureFresh(bench, target, each));
+    case 'background':
+      return forEachTarget(bench, (target) => measureBackground(bench, target, each));
   }
 }
 

@@ -28,6 +28,8 @@ export interface Row {
   /** The peak, in MiB, and by how much it exceeds that of the stack before all cases. */
   memory: PerProcess;
   growth: PerProcess;
+  /** What the background work of a service changes: p99, and the processor time of Postgres, with it to without it. */
+  background?: { p99: number; postgres: number };
   note?: string | undefined;
 }
 

@@ -85,6 +85,21 @@ export async function settle({ info }: Target): Promise<void> {
   );
 }
 
+/** Returns when all events of a load are in the event feeds, too. */
+export async function settleFeed(target: Target): Promise<void> {
+  await settle(target);
+  const [last] = await query<{ id: string }>(
+    'calendar',
+    `SELECT id FROM outbox WHERE subject LIKE '%.participation-changed%' ORDER BY id DESC LIMIT 1`,
+    [],
+    target.info,
+  );
+  if (last === undefined) return;
+  const isRecorded = async (): Promise<boolean> =>
+    (await query('webhook', 'SELECT FROM event WHERE id = $1', [last.id], target.info)).length > 0;
+  await waitUntil(isRecorded, { what: 'the event feed', timeoutMs: settleTimeoutMs, intervalMs: 200 });
+}
+
 function waitForNone(
   info: StackInfo,
   service: (typeof databaseServices)[number],

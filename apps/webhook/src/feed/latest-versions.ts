@@ -10,29 +10,31 @@ export interface LatestVersion {
   ordinal: number;
 }
 
-/** Of what the events are about, and of what they name. */
+export type Subject = Pick<LatestVersion, 'crmId' | 'subjectId'>;
+
+/** Of those that are known. */
 export async function readLatestVersions(
   { kysely }: Pick<Database<WebhookSchema>, 'kysely'>,
-  events: ArrivedEvent[],
+  subjects: Subject[],
 ): Promise<LatestVersion[]> {
-  const subjects = subjectsOf(events);
   if (subjects.length === 0) return [];
   return readFunction<LatestVersion>(kysely, { name: 'read_latest_versions', request: { subjects } });
 }
 
-/** What the events are about, and what they name. */
-export function subjectsOf(events: ArrivedEvent[]): Pick<LatestVersion, 'crmId' | 'subjectId'>[] {
+/** The subjects of all events, without repetitions. */
+export function subjectsOf<Event extends ArrivedEvent>(
+  events: Event[],
+  idsOf: (event: Event) => (string | null)[],
+): Subject[] {
   const subjects = events.flatMap((event) =>
-    [event.subjectId, event.appointmentId, event.previousAppointmentId, event.customerId].flatMap((subjectId) =>
-      subjectId === null ? [] : { crmId: event.crmId, subjectId },
-    ),
+    idsOf(event).flatMap((subjectId) => (subjectId === null ? [] : { crmId: event.crmId, subjectId })),
   );
   return [...new Map(subjects.map((subject) => [`${subject.subjectId} ${subject.crmId}`, subject])).values()];
 }
 
 /** The last number of each of their series. */
 export function numbersOf(
-  subjects: (Pick<LatestVersion, 'crmId' | 'subjectId'> & { version: number | null; ordinal: number | null })[],
+  subjects: (Subject & { version: number | null; ordinal: number | null })[],
 ): Map<string, number> {
   const numbers = new Map<string, number>();
   for (const { crmId, subjectId, version, ordinal } of subjects) {

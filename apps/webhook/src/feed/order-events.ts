@@ -95,6 +95,20 @@ export function orderEvents<Event extends ArrivedEvent>(
   return ordered;
 }
 
+/**
+ * The subjects whose last numbers decide whether an event has its place, if it has just arrived: not those of a series
+ * in which it is the first, nor what is too old to be waited for.
+ */
+export function subjectsThatDecide(event: ArrivedEvent, waitMs: number): string[] {
+  const series: [id: string | null, number: number | null][] = [
+    [event.subjectId, event.version],
+    [event.appointmentId ?? event.subjectId, event.ordinal],
+    [event.previousAppointmentId, event.previousOrdinal],
+  ];
+  const continued = series.flatMap(([id, number]) => (id === null || (number ?? 0) <= 1 ? [] : [id]));
+  return [...continued, ...namedBy(event).filter((id) => isNew(id, event, waitMs))];
+}
+
 /** The first thing that an event waits for. */
 function findObstacle(event: ArrivedEvent, reached: Map<string, number>, waitMs: number): string | undefined {
   const missing = placesOf(event).find(({ series, number }) => number > (reached.get(series) ?? 0) + 1);

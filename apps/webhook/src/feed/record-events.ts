@@ -1,8 +1,8 @@
 import type { Database } from '@scheduling/postgres';
 import { type Selectable, sql } from 'kysely';
 import type { IncomingEventTable, WebhookSchema } from '../db/schema.ts';
-import { numbersOf, readLatestVersions } from './latest-versions.ts';
-import { orderEvents } from './order-events.ts';
+import { numbersOf, readLatestVersions, subjectsOf } from './latest-versions.ts';
+import { orderEvents, subjectsThatDecide } from './order-events.ts';
 
 /** An event of another service, as it arrives. */
 export type IncomingEvent = Omit<Selectable<IncomingEventTable>, 'arrivedAt'>;
@@ -27,7 +27,8 @@ export async function recordEvents(
 ): Promise<Recorded> {
   const byId = new Map(arrived.map((event) => [`${event.id} ${event.crmId}`, event]));
   const events = [...byId.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
-  const latest = await readLatestVersions(database, events);
+  const subjects = subjectsOf(events, (event) => subjectsThatDecide(event, waitMs));
+  const latest = await readLatestVersions(database, subjects);
   const placed = orderEvents(events, numbersOf(latest), { limit: Number.POSITIVE_INFINITY, waitMs });
   const isPlaced = new Set(placed);
   return writeEvents(database, { placed, waiting: events.filter((event) => !isPlaced.has(event)) });

@@ -2,7 +2,7 @@ import type { Database } from '@scheduling/postgres';
 import { lowestId } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import type { WebhookSchema } from '../db/schema.ts';
-import { type LatestVersion, numbersOf, readLatestVersions, subjectsOf } from './latest-versions.ts';
+import { type LatestVersion, numbersOf, readLatestVersions, type Subject, subjectsOf } from './latest-versions.ts';
 import { orderEvents, placesOf } from './order-events.ts';
 import { type IncomingEvent, writeEvents } from './record-events.ts';
 
@@ -67,7 +67,7 @@ async function findNext(
   let mayWait = false;
   for (let after = lowestId; ;) {
     const waiting = await readWaiting(database, after, waitSeconds);
-    const latest = await readLatestVersions(database, waiting);
+    const latest = await readLatestVersions(database, subjectsOf(waiting, allSubjects));
     const { reached, gaps } = await passOverGaps(database, waiting, latest);
     const next = orderEvents(waiting, reached, { limit, waitMs: waitSeconds * 1_000 });
     if (next.length > 0) return { next, gaps };
@@ -90,6 +90,11 @@ function readWaiting({ kysely }: Reader, after: string, waitSeconds: number): Pr
     .orderBy('id')
     .limit(pageSize)
     .execute();
+}
+
+/** What an event is about, and what it names. */
+function allSubjects(event: WaitingEvent): (string | null)[] {
+  return [event.subjectId, event.appointmentId, event.previousAppointmentId, event.customerId];
 }
 
 /**
@@ -120,10 +125,8 @@ async function passOverGaps(
  */
 async function readFirst({ kysely }: Reader, events: WaitingEvent[]): Promise<Map<string, number>> {
   if (events.length === 0) return new Map();
-  const subjects = subjectsOf(events);
-  const { rows } = await sql<
-    Omit<LatestVersion, 'version' | 'ordinal'> & { version: number | null; ordinal: number | null }
-  >`
+  const subjects = subjectsOf(events, allSubjects);
+  const { rows } = await sql<Subject & { version: number | null; ordinal: number | null }>`
     SELECT crm_id, subject_id, min(place.version) FILTER (WHERE place.version > coalesce(latest.version, 0)) AS version,
            min(place.ordinal) FILTER (WHERE place.ordinal > coalesce(latest.ordinal, 0)) AS ordinal
       FROM (SELECT crm_id, subject_id, version, NULL::bigint AS ordinal FROM incoming_event

@@ -33,8 +33,8 @@ const gatherMs = 20;
 const batchSize = 500;
 /** Rounds follow each other more quickly, unless this process or the database stood still. */
 const longestRoundMs = 5_000;
-/** Few enough that requests do not wait noticeably for the processor and the disk. */
-const recordedTogether = 100;
+/** Few enough that requests, which share the processor and the disk, do not wait noticeably. */
+const recordedTogether = 50;
 
 /**
  * Gives events their place in the feed. Safe with many replicas. One that waits for its predecessor comes without it
@@ -85,7 +85,7 @@ export function startFeed({
       const { repeated, hasWaiting } = await recordEvents(database, events, currentWaitSeconds() * 1_000);
       database.committed();
       if (hasWaiting) loop.wake();
-      // While events are waiting, others have half of the time.
+      // While more events are waiting, requests have half of the time.
       if (events.length === recordedTogether) await delay(performance.now() - beganMs);
       return events.map(({ id }) => !repeated.includes(id));
     },
