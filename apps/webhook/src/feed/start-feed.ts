@@ -35,6 +35,8 @@ const batchSize = 500;
 const longestRoundMs = 5_000;
 /** Few enough that requests, which share the processor and the disk, do not wait noticeably. */
 const recordedTogether = 50;
+/** No longer than this, however long the database took, which may have stood still. */
+const longestPauseMs = 100;
 
 /**
  * Gives events their place in the feed. Safe with many replicas. One that waits for its predecessor comes without it
@@ -86,7 +88,7 @@ export function startFeed({
       database.committed();
       if (hasWaiting) loop.wake();
       // While more events are waiting, requests have half of the time.
-      if (events.length === recordedTogether) await delay(performance.now() - beganMs);
+      if (events.length === recordedTogether) await delay(Math.min(performance.now() - beganMs, longestPauseMs));
       return events.map(({ id }) => !repeated.includes(id));
     },
     { maxBatch: recordedTogether },
