@@ -25,6 +25,9 @@ export interface LoadResult {
   latencies: RecordableHistogram;
 }
 
+/** Of the most requests per second, in an even load. */
+export const evenShare = 0.4;
+
 const answerTimeoutSeconds = 30;
 const openLoopConnections = 256;
 

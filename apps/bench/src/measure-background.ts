@@ -1,7 +1,7 @@
 import { whilePaused } from '@scheduling/testing/while-paused';
 import type { BackgroundCase } from './cases.ts';
 import { checkEffect, countRows } from './check-effect.ts';
-import { closedLoop, type LoadResult, mergeLoads, openLoop } from './load.ts';
+import { closedLoop, evenShare, type LoadResult, mergeLoads, openLoop } from './load.ts';
 import { type Bench, createSource, createTenants, defaultConnections } from './prepare.ts';
 import { mapEach } from './processes.ts';
 import { latencyOf, remarks, type Row } from './report.ts';
@@ -10,7 +10,6 @@ import { mergeUsages, startWatch, type Usage } from './watch.ts';
 
 /** Until the code is compiled, and the tables have the size at which their statistics no longer change soon. */
 const warmUpSeconds = 10;
-const evenShare = 0.4;
 /** Each part with the service has a neighbour without it: what else the machine does changes from minute to minute. */
 const pairs = 5;
 

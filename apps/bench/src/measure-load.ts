@@ -2,7 +2,7 @@ import type { LoadCase } from './cases.ts';
 import { checkEffect, countRows } from './check-effect.ts';
 import { transactionsOf } from './limit-statements.ts';
 import { measureLimit } from './limits.ts';
-import { closedLoop, type LoadResult, mergeLoads, openLoop, type Source } from './load.ts';
+import { closedLoop, evenShare, type LoadResult, mergeLoads, openLoop, type Source } from './load.ts';
 import { type Bench, createSource, defaultConnections, prepare } from './prepare.ts';
 import { mapEach } from './processes.ts';
 import { latencyOf, remarks, type Row } from './report.ts';
@@ -11,7 +11,6 @@ import type { Tenant } from './tenant.ts';
 import { mergeUsages, startWatch, type Usage } from './watch.ts';
 
 const warmUpSeconds = 2;
-const evenShare = 0.4;
 /** More than a client of the limit completes in a half; the participations that it moves are enough for two. */
 const numbersPerHalf = 30_000;
 
