@@ -102,6 +102,15 @@ export const mutations: Record<string, Mutation> = {
         by: 'IF false AND EXISTS (',
         violates: [],
       },
+      // So that events often overtake others. Repeated ones do not, which would only take time.
+      {
+        file: 'libs/messaging/src/consumer.ts',
+        replace: 'const applied = await applyOnce(inbox, subscription, eventOf(message));',
+        by: `if (consumer.startsWith('notification') && !(await inbox.contains(eventIdOf(message))))
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_000));
+        const applied = await applyOnce(inbox, subscription, eventOf(message));`,
+        violates: [],
+      },
     ],
   },
 };

@@ -3,13 +3,14 @@ import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, eventually, longTimeout, startTestNats, testLogger } from '@scheduling/testing';
 import { createRandom } from '@scheduling/testing/random';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
 import { type IncomingEvent, recordEvents } from '../src/feed/record-events.ts';
 import { type Gap, sequenceEvents } from '../src/feed/sequence-events.ts';
-import { startFeed } from '../src/feed/start-feed.ts';
+import { type Feed, startFeed } from '../src/feed/start-feed.ts';
 
 const logger = testLogger('webhook');
 let database: Database<WebhookSchema>;
@@ -388,6 +389,62 @@ describe('an event whose predecessor is missing', () => {
       await nats.start();
       await eventually(async () => expect(await versions(own)).toContain(2));
     });
+  });
+});
+
+describe('while another transaction writes the feed, and does not end,', () => {
+  const applicationName = 'held-up';
+
+  /** Records events that arrive at once, with the lock held until `meanwhile` ends. */
+  async function recordHeldUp(
+    count: number,
+    meanwhile: (parts: { feed: Feed; recorded: Promise<PromiseSettledResult<boolean>[]> }) => Promise<void>,
+  ): Promise<PromiseSettledResult<boolean>[]> {
+    await using nats = await startTestNats();
+    await using broker = connectBroker({ url: nats.url('webhook'), name: 'webhook', logger });
+    await using own = createDatabase<WebhookSchema>({
+      url: await createMigratedDatabase('webhook', migrateWebhookDatabase),
+      applicationName,
+      logger,
+      ...longTimeout,
+    });
+    await using feed = startFeed({ database: own, broker, logger, onMissing: () => undefined });
+    const facts = Array.from({ length: count }, () => factOf(arrival('crm', randomUUID(), 1)));
+    const recorded = await own.transaction(async (tx) => {
+      await sql`SELECT pg_advisory_xact_lock(hashtextextended('sequence_events', 0))`.execute(tx);
+      const all = Promise.allSettled(facts.map((fact) => feed.record(fact)));
+      await eventually(async () => expect(await waitForLock()).toBe(1));
+      await meanwhile({ feed, recorded: all });
+      return { all };
+    });
+    return recorded.all;
+  }
+
+  async function waitForLock(): Promise<number> {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*)::int FROM pg_stat_activity WHERE application_name = ${applicationName} AND wait_event_type = 'Lock'`.execute(
+      database.kysely,
+    );
+    return rows[0]!.count;
+  }
+
+  it('events fail, and no more than one connection waits', async () => {
+    let most = 0;
+    const outcomes = await recordHeldUp(60, async ({ recorded }) => {
+      let areWaiting = true;
+      void recorded.then(() => (areWaiting = false));
+      while (areWaiting) most = Math.max(most, await waitForLock());
+    });
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(most).toBe(1);
+  });
+
+  it('and this process stops, it records no more than it has begun', async () => {
+    const outcomes = await recordHeldUp(120, async ({ feed }) => {
+      await feed[Symbol.asyncDispose]();
+    });
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(50);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(70);
   });
 });
 

@@ -184,7 +184,7 @@ async function consumeBatch<Schema extends MessagingSchema>(
   try {
     for await (const message of messages) {
       if (stopping.aborted) late.push(message);
-      else running.push(processMessage(options, subscribed, message));
+      else running.push(processMessage(options, subscribed, message, stopping));
     }
   } finally {
     timers.forEach((timer) => clearTimeout(timer));
@@ -252,6 +252,7 @@ async function processMessage<Schema extends MessagingSchema>(
   options: Consuming<Schema>,
   { subscription, name: consumer, inbox }: Subscribed<Schema>,
   message: JsMsg,
+  stopping: AbortSignal,
 ): Promise<void> {
   const requestId = message.headers?.get('x-request-id') || newRequestId();
   const span: SpanOptions = {
@@ -266,6 +267,8 @@ async function processMessage<Schema extends MessagingSchema>(
         message.ack();
         options.count(consumer, applied ? 'processed' : 'repeated');
       } catch (error) {
+        // Another process gets it at once.
+        if (stopping.aborted && isUnavailable(error)) return message.nak();
         failSpan(error);
         options.count(consumer, await fail(options, consumer, message, requestId, error));
       }

@@ -52,10 +52,11 @@ export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {
     return new DomainError('text.invalid');
   }
-  return isTransient(error) ? new DomainError('database.unavailable', { cause: error }) : error;
+  return isDatabaseUnavailable(error) ? new DomainError('database.unavailable', { cause: error }) : error;
 }
 
-function isTransient(error: unknown): boolean {
+/** Whether the same statement can succeed a moment later: see {@link translatePostgresError}. */
+export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseError)
     return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
   if (!(error instanceof Error)) return false;

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createBatcher } from './batcher.ts';
+import { type BatcherOptions, createBatcher } from './batcher.ts';
 
 /** Doubles numbers once its gate opens, and refuses batches that contain a negative one. */
-function doubler() {
+function doubler(options?: BatcherOptions) {
   const batches: number[][] = [];
   const gates: (() => void)[] = [];
   const double = createBatcher<number, number>(async (items) => {
@@ -12,7 +12,7 @@ function doubler() {
     await new Promise<void>((resolve) => gates.push(resolve));
     if (items.some((item) => item < 0)) throw new Error(`refused ${items.join()}`);
     return items.map((item) => item * 2);
-  });
+  }, options);
   const open = async (): Promise<void> => {
     for (const gate of gates.splice(0)) gate();
     // A batch begins after the turn in which its items arrive.
@@ -48,18 +48,26 @@ describe('a batcher', () => {
     expect(batches).toEqual([[1], [2]]);
   });
 
-  it('runs the items of a batch that fails one by one, and only the one with the fault fails, while others go on', async () => {
+  it('runs the items of a batch that fails one after the other, and only the one with the fault fails', async () => {
     const { batches, double, open } = doubler();
     const results = Promise.allSettled([double(1), double(-2), double(3)]);
     await open();
     await open();
-    expect(batches).toEqual([[1, -2, 3], [1], [-2], [3]]);
+    expect(batches).toEqual([[1, -2, 3], [1]]);
     const other = double(4);
-    await setImmediate();
-    expect(batches.at(-1)).toEqual([4]);
-    await open();
+    for (let turn = 0; turn < 4; turn += 1) await open();
+    expect(batches).toEqual([[1, -2, 3], [1], [-2], [3], [4]]);
     expect(await results).toMatchObject([{ value: 2 }, { reason: new Error('refused -2') }, { value: 6 }]);
     expect(await other).toBe(8);
+  });
+
+  it('tries none of a batch alone if the error is not that of an item', async () => {
+    const { batches, double, open } = doubler({ failsAll: (error) => String(error).includes('-2') });
+    const results = Promise.allSettled([double(1), double(-2)]);
+    await open();
+    await open();
+    expect(await results).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
+    expect(batches).toEqual([[1, -2]]);
   });
 
   it('runs a batch in its own context, not in that of one of the items', async () => {

@@ -6,18 +6,27 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
+export interface BatcherOptions {
+  /** The most items of a batch: those that have waited longest. No limit by default. */
+  maxBatch?: number;
+  /**
+   * Whether every item would fail with this error, for example because a server does not answer: then none is tried
+   * again. By default each one is.
+   */
+  failsAll?: (error: unknown) => boolean;
+}
+
 /**
  * Runs together what arrives in the same turn of the event loop, or while the previous batch is running. There is no
- * timer: an item that arrives alone runs alone. If a batch fails, it must have had no effect: each of its items then
- * runs alone, while others go on. A batch runs in the context in which the batcher was created, because it belongs to
- * no single one of its items.
+ * timer: an item that arrives alone runs alone. If a batch fails, it must have had no effect: its items then run one
+ * after the other, so a batcher never uses more than one connection. A batch runs in the context in which the batcher
+ * was created, because it belongs to no single one of its items.
  *
  * @param run returns a result for every item, in their order
- * @param maxBatch the most items of a batch: those that have waited longest
  */
 export function createBatcher<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxBatch = Number.POSITIVE_INFINITY }: { maxBatch?: number } = {},
+  { maxBatch = Number.POSITIVE_INFINITY, failsAll = () => false }: BatcherOptions = {},
 ): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = [];
   const inOwnContext = AsyncLocalStorage.snapshot();
@@ -36,8 +45,8 @@ export function createBatcher<Item, Result>(
       const results = await run(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      if (batch.length === 1) batch[0]!.reject(error);
-      else for (const each of batch) void runBatch([each]);
+      if (batch.length === 1 || failsAll(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await runBatch([each]);
     }
   }
 

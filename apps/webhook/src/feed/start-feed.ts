@@ -1,5 +1,6 @@
+import { DomainError } from '@scheduling/errors';
 import { type Broker, retentionMs } from '@scheduling/events';
-import type { Database } from '@scheduling/postgres';
+import { type Database, isDatabaseUnavailable } from '@scheduling/postgres';
 import { createBatcher, type Logger, startLoop } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookSchema } from '../db/schema.ts';
@@ -19,7 +20,8 @@ export interface FeedOptions {
 export interface Feed extends AsyncDisposable {
   /**
    * Records an event of another service: it gets its place in the feed, or waits for its predecessors. Events that
-   * arrive at about the same time are recorded together. False if it had been recorded before.
+   * arrive at about the same time are recorded together. False if it had been recorded before. Fails as unavailable once
+   * disposal has begun.
    */
   record: (event: IncomingEvent) => Promise<boolean>;
 }
@@ -81,8 +83,10 @@ export function startFeed({
       return moved;
     },
   });
+  const stopping = new AbortController();
   const record = createBatcher<IncomingEvent, boolean>(
     async (events) => {
+      if (stopping.signal.aborted) throw new DomainError('service.unavailable');
       const beganMs = performance.now();
       const { repeated, hasWaiting } = await recordEvents(database, events, currentWaitSeconds() * 1_000);
       database.committed();
@@ -91,7 +95,17 @@ export function startFeed({
       if (events.length === recordedTogether) await delay(Math.min(performance.now() - beganMs, longestPauseMs));
       return events.map(({ id }) => !repeated.includes(id));
     },
-    { maxBatch: recordedTogether },
+    { maxBatch: recordedTogether, failsAll: isUnavailable },
   );
-  return { record, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
+  return {
+    record,
+    [Symbol.asyncDispose]: () => {
+      stopping.abort();
+      return loop[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof DomainError || isDatabaseUnavailable(error);
 }
