@@ -431,9 +431,9 @@ describe('while another transaction writes the feed, and does not end,', () => {
   it('events fail, and no more than one connection waits', async () => {
     let most = 0;
     const outcomes = await recordHeldUp(60, async ({ recorded }) => {
-      let areWaiting = true;
-      void recorded.then(() => (areWaiting = false));
-      while (areWaiting) most = Math.max(most, await waitForLock());
+      const ended = new AbortController();
+      void recorded.then(() => ended.abort());
+      while (!ended.signal.aborted) most = Math.max(most, await waitForLock());
     });
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
     expect(most).toBe(1);
