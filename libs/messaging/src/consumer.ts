@@ -7,9 +7,8 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { DomainError } from '@scheduling/errors';
 import { type Broker, consumerName, isConsumerMissing, isRepeated, streamName } from '@scheduling/events';
-import { type Database, translatePostgresError } from '@scheduling/postgres';
+import { type Database, isUnavailable } from '@scheduling/postgres';
 import {
   inSpan,
   isUuid,
@@ -314,11 +313,6 @@ async function fail<Schema extends MessagingSchema>(
     logger.warn({ err: recordError, consumer }, 'the failure of an event could not be recorded yet');
     return wait(options, consumer, message, error);
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  const translated = translatePostgresError(error);
-  return translated instanceof DomainError && translated.category === 'unavailable';
 }
 
 function wait(

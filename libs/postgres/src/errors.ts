@@ -52,11 +52,16 @@ export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {
     return new DomainError('text.invalid');
   }
-  return isDatabaseUnavailable(error) ? new DomainError('database.unavailable', { cause: error }) : error;
+  return isTransient(error) ? new DomainError('database.unavailable', { cause: error }) : error;
 }
 
-/** Whether the same statement can succeed a moment later: see {@link translatePostgresError}. */
-export function isDatabaseUnavailable(error: unknown): boolean {
+/** Whether a dependency is unavailable, which may be the own database: the same can succeed a moment later. */
+export function isUnavailable(error: unknown): boolean {
+  const translated = translatePostgresError(error);
+  return translated instanceof DomainError && translated.category === 'unavailable';
+}
+
+function isTransient(error: unknown): boolean {
   if (error instanceof DatabaseError)
     return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
   if (!(error instanceof Error)) return false;

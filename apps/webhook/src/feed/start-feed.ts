@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { type Broker, retentionMs } from '@scheduling/events';
-import { type Database, isDatabaseUnavailable } from '@scheduling/postgres';
+import { type Database, isUnavailable } from '@scheduling/postgres';
 import { createBatcher, type Logger, startLoop } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookSchema } from '../db/schema.ts';
@@ -83,10 +83,10 @@ export function startFeed({
       return moved;
     },
   });
-  const stopping = new AbortController();
+  let isStopping = false;
   const record = createBatcher<IncomingEvent, boolean>(
     async (events) => {
-      if (stopping.signal.aborted) throw new DomainError('service.unavailable');
+      if (isStopping) throw new DomainError('service.unavailable');
       const beganMs = performance.now();
       const { repeated, hasWaiting } = await recordEvents(database, events, currentWaitSeconds() * 1_000);
       database.committed();
@@ -100,12 +100,8 @@ export function startFeed({
   return {
     record,
     [Symbol.asyncDispose]: () => {
-      stopping.abort();
+      isStopping = true;
       return loop[Symbol.asyncDispose]();
     },
   };
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof DomainError || isDatabaseUnavailable(error);
 }
