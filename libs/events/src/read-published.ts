@@ -39,7 +39,8 @@ export async function readPublished<Data>(
     );
     return { events, reachBackTo: state.messages > 0 ? new Date(state.first_ts) : undefined };
   } catch (error) {
-    throw new DomainError('broker.unavailable', { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new DomainError('broker.unavailable', { text: `Published events cannot be read: ${reason}`, cause: error });
   }
 }
 
@@ -70,7 +71,7 @@ async function readMessages(
         expires: fetchExpiresMs,
       });
       for await (const message of fetched) bodies.push(message.data);
-      if (bodies.length === before) throw new Error(`only ${before} of ${count} events came`);
+      if (bodies.length === before) throw new Error(`NATS sent only ${before} of ${count} in time.`);
     }
     return bodies;
   } finally {
