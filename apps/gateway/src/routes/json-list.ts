@@ -53,14 +53,25 @@ async function sendPage(
   return reply.type(jsonType).send(`[${texts.join(',')}]`);
 }
 
-async function* arrayTexts(messages: AsyncIterable<ListMessage>): JsonTexts<string | Buffer> {
-  let separator = '[';
+/** Less than this waits for what follows it, which is usually the end: so most lists are sent as a whole. */
+const shortBytes = 65_536;
+const [open, separator, close] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+
+async function* arrayTexts(messages: AsyncIterable<ListMessage>): JsonTexts<Buffer> {
+  let waiting = [open];
+  let waitingBytes = 0;
+  let isEmpty = true;
   for await (const { json } of messages) {
     if (json.length === 0) continue;
-    yield Buffer.concat([Buffer.from(separator), json]);
-    separator = ',';
+    waiting.push(...(isEmpty ? [] : [separator]), json);
+    isEmpty = false;
+    waitingBytes += json.length;
+    if (waitingBytes < shortBytes) continue;
+    yield Buffer.concat(waiting);
+    waiting = [];
+    waitingBytes = 0;
   }
-  return separator === '[' ? '[]' : ']';
+  return Buffer.concat([...waiting, close]);
 }
 
 /** Cancels the call when the client disconnects, or when the first message does not arrive in time. */

@@ -23,8 +23,8 @@ export const jsonType = 'application/json; charset=utf-8';
 
 /**
  * Sends texts as they are made, each in a turn that ends before the client has read it, and no faster than the client
- * reads. An error before the first one rejects; a later one destroys the stream, so that the client sees a broken
- * response and not a short one.
+ * reads. If there is only one, it is sent as any other response is. An error before the first one rejects; a later one
+ * destroys the stream, so that the client sees a broken response and not a short one.
  *
  * @param options `admitted`: the first text is made in the turn that the request already has
  */
@@ -33,42 +33,52 @@ export async function sendJson(
   texts: JsonTexts<Text>,
   options: { admitted?: boolean } = {},
 ): Promise<FastifyReply> {
-  const { request, reply } = exchange;
-  const chunks = inTurns(exchange, texts, options.admitted ?? false);
-  const first = await chunks.next();
+  const { request, reply, admission } = exchange;
+  const first = await firstOf(texts, () =>
+    options.admitted ? undefined : admission.takeTurn(request, weights.firstPart, { first: true }),
+  );
+  void reply.type(jsonType);
+  if (first.done) return reply.send(first.value);
   if (request.method === 'HEAD') {
     // Status and headers are known. Fastify would read the rest, which is cancelled when the response ends.
-    await chunks.return(undefined);
-    return reply.type(jsonType).send(Readable.from([]));
+    await texts.return('');
+    return reply.send(Readable.from([]));
   }
-  const stream = Readable.from(beginningWith(first.value!, chunks), { objectMode: false });
+  const stream = Readable.from(beginningWith(first.value, inTurns(exchange, texts)), { objectMode: false });
   stream.once('error', (error) => {
     if (!reply.raw.closed) request.log.warn({ err: error }, 'a response was aborted');
   });
-  return reply.type(jsonType).send(stream);
+  return reply.send(stream);
 }
 
 /** The request's deadline is that of the first text; how long the others take depends on the client. */
-async function* inTurns(
-  { request, admission }: Exchange,
+async function firstOf(
   texts: JsonTexts<Text>,
-  admitted: boolean,
-): AsyncGenerator<Text, undefined> {
-  // The later ones are asked for in events of the connection, which do not know the request's context.
+  takeTurn: () => Promise<Disposable> | undefined,
+): Promise<IteratorResult<Text, Text>> {
+  try {
+    using _turn = await takeTurn();
+    return await texts.next();
+  } catch (error) {
+    await texts.return('');
+    throw error;
+  }
+}
+
+/** All but the first. */
+async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>): AsyncGenerator<Text, undefined> {
+  // They are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
   const { requestId, crmId } = currentContext()!;
-  const nextInTurn = async (first: boolean): Promise<IteratorResult<Text, Text>> => {
-    using _turn =
-      first && admitted
-        ? undefined
-        : await admission.takeTurn(request, first ? weights.firstPart : weights.laterPart, { first });
-    return await (first ? texts.next() : inContext(() => runWithContext({ requestId, crmId }, () => texts.next())));
+  const nextInTurn = async (): Promise<IteratorResult<Text, Text>> => {
+    using _turn = await admission.takeTurn(request, weights.laterPart, { first: false });
+    return await inContext(() => runWithContext({ requestId, crmId }, () => texts.next()));
   };
   try {
-    let next = await nextInTurn(true);
+    let next = await nextInTurn();
     while (!next.done) {
       yield next.value;
-      next = await nextInTurn(false);
+      next = await nextInTurn();
     }
     yield next.value;
   } finally {
