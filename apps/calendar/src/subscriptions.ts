@@ -1,7 +1,7 @@
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { events } from '@scheduling/events';
 import { appendEvent, type Subscription, subscriptions } from '@scheduling/messaging';
-import { findAtOwner, storeCustomer } from './customer/customer-copy.ts';
+import { findAtOwner, storingOf } from './customer/customer-copy.ts';
 import { forgetRemovedParticipations, removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
@@ -21,9 +21,7 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
     },
     customerChanged: async ({ crmId, customerId }) => {
       const customer = await findAtOwner(dependencies, crmId, customerId);
-      return async (tx) => {
-        if (customer) await storeCustomer(tx, crmId, customer);
-      };
+      return customer && storingOf(crmId, customer);
     },
     customerErasureRequested: async ({ crmId, customerId, erasureId, byAddress }) => {
       // Already done when the deletion was requested; repeated in case this database has been restored from a backup

@@ -1,7 +1,8 @@
 import type { CreateCustomerRequest, Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import { callFunction, type FunctionCall } from '@scheduling/postgres';
 import type { ProviderKey } from '@scheduling/service';
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { CustomerId } from './lock-customer.ts';
@@ -140,46 +141,22 @@ async function storeConfirmed(
   crmId: string,
   customer: Customer,
 ): Promise<boolean> {
-  await storeCustomer(kysely, crmId, customer);
-  const copy = await kysely
-    .selectFrom('customer')
-    .select(['erasedAt', sql<number>`greatest(version, required_version)`.as('version')])
-    .where('crmId', '=', crmId)
-    .where('id', '=', customer.id)
-    .executeTakeFirstOrThrow();
-  if (copy.erasedAt !== null) return false;
+  const copy = await callFunction<StoredCopy>(kysely, storingOf(crmId, customer));
+  if (copy.erased) return false;
   if (customer.version >= copy.version) return true;
   const { customer: confirmed } = await customers.confirmCustomer({ crmId, id: customer.id, version: copy.version });
-  await storeCustomer(kysely, crmId, confirmed!);
+  await callFunction(kysely, storingOf(crmId, confirmed!));
   return true;
 }
 
-/**
- * A newer copy replaces an older one, never the reverse, none from before the required version is stored, and none
- * after an erasure.
- */
-export async function storeCustomer(db: Kysely<CalendarSchema>, crmId: string, customer: Customer): Promise<void> {
-  const row = {
-    providerId: customer.providerId,
-    reference: customer.customerReference,
-    userName: customer.userName,
-    email: customer.email ?? null,
-    mobile: customer.mobile ?? null,
-    language: customer.language ?? null,
-    version: customer.version,
-    referenceKnown: true,
-    refreshedAt: sql<Date>`clock_timestamp()`,
-  };
-  await db
-    .insertInto('customer')
-    .values({ ...row, crmId, id: customer.id })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['crmId', 'id'])
-        .doUpdateSet(row)
-        .where('customer.version', '<=', row.version)
-        .where('customer.requiredVersion', '<=', row.version)
-        .where('customer.erasedAt', 'is', null),
-    )
-    .execute();
+interface StoredCopy {
+  version: number;
+  erased: boolean;
+}
+
+/** The call that stores a copy: see store-customer.sql. */
+export function storingOf(crmId: string, { id, customerReference: reference, ...others }: Customer): FunctionCall {
+  const { providerId, userName, email, mobile, language, version } = others;
+  const request = { crmId, id, providerId, reference, userName, email, mobile, language, version };
+  return { name: 'store_customer', request, locks: id };
 }

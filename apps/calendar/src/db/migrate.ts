@@ -19,6 +19,7 @@ const functions = sqlFiles(import.meta.url, [
   'json.sql',
   '../provider/is-present-provider.sql',
   '../events/append-events.sql',
+  '../customer/store-customer.sql',
   '../customer/add-prepared-customer.sql',
   '../customer/customer-to-book-for.sql',
   '../participation/answers.sql',
