@@ -1,4 +1,4 @@
-import type { Case, ListCase, LoadCase, RestCase } from './cases.ts';
+import type { ListCase, LoadCase } from './cases.ts';
 import type { LimitDatabases } from './limit-databases.ts';
 import type { Source } from './load.ts';
 import { type BenchRequest, requestsOf } from './requests.ts';
@@ -45,7 +45,7 @@ export async function prepare(
 
 export async function createTenants(
   { info, superuserUrl }: Target,
-  { tenants: count, seed }: Exclude<Case, RestCase>,
+  { tenants: count, seed }: Pick<LoadCase, 'tenants' | 'seed'>,
 ): Promise<Tenant[]> {
   const tenants: Tenant[] = [];
   for (let number = 0; number < count; number += 1) tenants.push(await createTenant(info));

@@ -9,7 +9,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** How much work a valid request is, compared with a booking; 1 unless given. */
     weigh?: (request: FastifyRequest) => number;
-    /** Whether the response to a valid request is sent while it is made. */
+    /** Whether the response to a valid request is sent while it is made, unless it is short. */
     isStreamed?: (request: FastifyRequest) => boolean;
   }
 }
@@ -121,13 +121,12 @@ export function createAdmission(): Admission {
       await pause(request);
     });
     scope.addHook('preHandler', async (request) => {
-      const { weigh, isStreamed } = request.routeOptions.config;
-      if (isStreamed?.(request) === true) {
+      if (isStreamed(request)) {
         // Without a turn: whoever holds the memory needs turns to finish.
         leave(request);
         await hold(responses, request, streamBytes);
       }
-      await admit(request, weigh?.(request) ?? 1);
+      await admit(request, request.routeOptions.config.weigh?.(request) ?? 1);
       await pause(request);
     });
     scope.addHook('preSerialization', async (request, _reply, payload) => {
@@ -137,7 +136,8 @@ export function createAdmission(): Admission {
     scope.addHook('onSend', async (request, _reply, payload) => {
       leave(request);
       const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0;
-      if (bytes > smallBytes) releaseAtEnd(request, responses.enterAtOnce(crmOf(request), bytes));
+      if (bytes > smallBytes && !isStreamed(request))
+        releaseAtEnd(request, responses.enterAtOnce(crmOf(request), bytes));
       return payload;
     });
   }
@@ -153,6 +153,11 @@ export function weightOfBody(body: Buffer): number {
 /** The weight of a request for so many things, such as participations. */
 export function weightOfMany(count: number): number {
   return 1 + Math.ceil(count / countPerWeight);
+}
+
+/** Memory for the response is held before it is made. */
+function isStreamed(request: FastifyRequest): boolean {
+  return request.routeOptions.config.isStreamed?.(request) ?? false;
 }
 
 function crmOf({ params }: FastifyRequest): string {
