@@ -9,7 +9,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** How much work a valid request is, compared with a booking; 1 unless given. */
     weigh?: (request: FastifyRequest) => number;
-    /** Whether the response to a valid request is sent while it is made, unless it is short. */
+    /** Whether the response to a valid request may be sent while it is made; a short one is sent as a whole. */
     isStreamed?: (request: FastifyRequest) => boolean;
   }
 }
@@ -155,7 +155,7 @@ export function weightOfMany(count: number): number {
   return 1 + Math.ceil(count / countPerWeight);
 }
 
-/** Memory for the response is held before it is made. */
+/** Whether memory for the response is held before it is made. */
 function isStreamed(request: FastifyRequest): boolean {
   return request.routeOptions.config.isStreamed?.(request) ?? false;
 }

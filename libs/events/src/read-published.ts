@@ -71,7 +71,7 @@ async function readMessages(
         expires: fetchExpiresMs,
       });
       for await (const message of fetched) bodies.push(message.data);
-      if (bodies.length === before) throw new Error(`NATS sent only ${before} of ${count} in time.`);
+      if (bodies.length === before) throw new Error(`NATS sent only ${before} of ${count} in time`);
     }
     return bodies;
   } finally {

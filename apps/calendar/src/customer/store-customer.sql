@@ -1,7 +1,8 @@
 -- Stores the copy of a customer. A newer copy replaces an older one, never the reverse, none from before the required version is stored, and none after an erasure.
 --
 -- Request: crmId, id, providerId, reference, userName, version, and if they are known: email, mobile, language.
--- Answer: version: the least that the customer service must have reached, for what is stored to be what it says now; erased: whether somebody has been erased.
+-- Answer: version: the later of the stored and the required version; what the customer service answers with an earlier one is out of date. erased: whether the
+--   customer has been erased.
 CREATE OR REPLACE FUNCTION store_customer(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   answer jsonb;

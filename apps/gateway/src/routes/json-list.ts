@@ -16,8 +16,8 @@ export interface ListMessage {
 export type OpenList = (signal: AbortSignal) => AsyncIterable<ListMessage>;
 
 /**
- * A list must start within this time, in milliseconds, or it is rejected. How long the rest takes depends on the
- * client.
+ * The first message of a list must arrive within this time, in milliseconds, or the list is rejected. How long the rest
+ * takes depends on the client.
  */
 const firstMessageMs = 2_000;
 
@@ -53,23 +53,23 @@ async function sendPage(
   return reply.type(jsonType).send(`[${texts.join(',')}]`);
 }
 
-/** Less than this waits for what follows it, which is usually the end: so most lists are sent as a whole. */
+/** A first message shorter than this waits for what follows it, in case that is the end: most lists are sent as a whole. */
 const shortBytes = 65_536;
 const [open, separator, close] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
-async function* arrayTexts(messages: AsyncIterable<ListMessage>): JsonTexts<Buffer> {
+export async function* arrayTexts(messages: AsyncIterable<ListMessage>): JsonTexts<Buffer> {
   let waiting = [open];
-  let waitingBytes = 0;
+  let isFirst = true;
   let isEmpty = true;
   for await (const { json } of messages) {
+    const mayBeAll = isFirst && json.length < shortBytes;
+    isFirst = false;
     if (json.length === 0) continue;
     waiting.push(...(isEmpty ? [] : [separator]), json);
     isEmpty = false;
-    waitingBytes += json.length;
-    if (waitingBytes < shortBytes) continue;
+    if (mayBeAll) continue;
     yield Buffer.concat(waiting);
     waiting = [];
-    waitingBytes = 0;
   }
   return Buffer.concat([...waiting, close]);
 }

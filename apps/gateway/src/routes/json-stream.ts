@@ -48,6 +48,8 @@ export async function sendJson(
   stream.once('error', (error) => {
     if (!reply.raw.closed) request.log.warn({ err: error }, 'a response was aborted');
   });
+  // Also if it is destroyed before the second text.
+  stream.once('close', () => void texts.return('').catch(() => undefined));
   return reply.send(stream);
 }
 
@@ -65,8 +67,8 @@ async function firstOf(
   }
 }
 
-/** All but the first. */
-async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>): AsyncGenerator<Text, undefined> {
+/** The texts after the first, each made in a turn. */
+function inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>): AsyncIterable<Text> {
   // They are asked for in events of the connection, which do not know the request's context.
   const inContext = AsyncLocalStorage.snapshot();
   const { requestId, crmId } = currentContext()!;
@@ -74,17 +76,16 @@ async function* inTurns({ request, admission }: Exchange, texts: JsonTexts<Text>
     using _turn = await admission.takeTurn(request, weights.laterPart, { first: false });
     return await inContext(() => runWithContext({ requestId, crmId }, () => texts.next()));
   };
-  try {
+  async function* laterTexts(): AsyncGenerator<Text, undefined> {
     let next = await nextInTurn();
     while (!next.done) {
       yield next.value;
       next = await nextInTurn();
     }
     yield next.value;
-  } finally {
-    await texts.return('');
+    return undefined;
   }
-  return undefined;
+  return laterTexts();
 }
 
 async function* beginningWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
