@@ -82,9 +82,9 @@ export const mutations: Record<string, Mutation> = {
         violates: [],
       },
       {
-        file: 'apps/calendar/src/customer/customer-copy.ts',
-        replace: '.doUpdateSet(row)',
-        by: '.doUpdateSet({ ...row, email: undefined })',
+        file: 'apps/calendar/src/customer/store-customer.sql',
+        replace: 'excluded.user_name, excluded.email,',
+        by: 'excluded.user_name, copy.email,',
         violates: [],
       },
     ],
