@@ -371,7 +371,7 @@ describe('an erased address', () => {
 
   it('does not wait for those of another CRM, however many', async () => {
     const other = await createPractice(await createCrm({}, stack.info));
-    const [addressCount, perAddress] = [16, 16];
+    const [addressCount, perAddress] = [16, 8];
     const emails = Array.from({ length: addressCount }, () => `${unique('many')}@customers.example`);
     for (const email of emails) {
       const people = Array.from({ length: perAddress }, () => ({
