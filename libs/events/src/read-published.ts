@@ -1,6 +1,7 @@
 import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { DomainError } from '@scheduling/errors';
+import { reasonOf } from '@scheduling/runtime';
 import type { Broker, JetStream } from './broker.ts';
 import type { EventDefinition } from './events.ts';
 import { isConsumerMissing } from './is-consumer-missing.ts';
@@ -39,8 +40,8 @@ export async function readPublished<Data>(
     );
     return { events, reachBackTo: state.messages > 0 ? new Date(state.first_ts) : undefined };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new DomainError('broker.unavailable', { text: `Published events cannot be read: ${reason}`, cause: error });
+    const text = `Published events cannot be read: ${reasonOf(error)}`;
+    throw new DomainError('broker.unavailable', { text, cause: error });
   }
 }
 

@@ -155,8 +155,8 @@ interface StoredCopy {
 }
 
 /** The call that stores a copy: see store-customer.sql. */
-export function storingOf(crmId: string, { id, customerReference: reference, ...others }: Customer): FunctionCall {
-  const { providerId, userName, email, mobile, language, version } = others;
+export function storingOf(crmId: string, customer: Customer): FunctionCall {
+  const { id, providerId, customerReference: reference, userName, email, mobile, language, version } = customer;
   const request = { crmId, id, providerId, reference, userName, email, mobile, language, version };
   return { name: 'store_customer', request, locks: id };
 }
