@@ -611,7 +611,160 @@ export interface GetParticipationMailDataResponse {
   start?: Date | undefined;
   end?: Date | undefined;
   address?: Location | undefined;
-  price?: Price | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Whether the mail has the person's link: a rule of the provider. */
+  selfService: boolean;
+  /** Until when the person can cancel by it, if the booking is not over: BOOKED until the provider's change notice, REQUESTED until the start. */
+  cancellableUntil?:
+    | Date
+    | undefined;
+  /** Whether the person may also move it until its change notice. */
+  movable: boolean;
+}
+
+export interface GetParticipationLinkRequest {
+  crmId: string;
+  providerReference: string;
+  participationReference: string;
+}
+
+export interface GetParticipationLinkResponse {
+  token: string;
+}
+
+export interface IssueParticipationLinkRequest {
+  crmId: string;
+  participationId: string;
+  /** To which the mail with the link goes. */
+  email: string;
+}
+
+export interface IssueParticipationLinkResponse {
+  token: string;
+}
+
+/** A booking as its person sees it. */
+export interface OwnBooking {
+  /** By which the events in the person's calendar are known. */
+  participationId: string;
+  version: number;
+  state: ParticipationState;
+  providerId: string;
+  description?: string | undefined;
+  start?: Date | undefined;
+  end?:
+    | Date
+    | undefined;
+  /** IANA name, of the provider. */
+  timeZone: string;
+  address?: Location | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Of the person. */
+  name: string;
+  /** Only as much of it as its owner needs to recognise it. */
+  maskedEmail?:
+    | string
+    | undefined;
+  /** BCP 47 language tag. */
+  language?:
+    | string
+    | undefined;
+  /** By the CRM's clock. */
+  now?:
+    | Date
+    | undefined;
+  /** Of a reservation. */
+  reservedUntil?:
+    | Date
+    | undefined;
+  /** Until when it can be cancelled, or could be, in its present state. Absent in a state in which it cannot. */
+  cancellableUntil?: Date | undefined;
+  cancellable: boolean;
+  /** Until when it can be moved, or could be, by the rules of the provider. Absent if it cannot. */
+  movableUntil?: Date | undefined;
+  movable: boolean;
+  /** Whether the person can say that they will be there. */
+  confirmable: boolean;
+  attendanceConfirmedAt?: Date | undefined;
+}
+
+export interface GetOwnBookingRequest {
+  token: string;
+}
+
+export interface GetOwnBookingResponse {
+  booking?: OwnBooking | undefined;
+}
+
+export interface CancelOwnBookingRequest {
+  token: string;
+  /** To the provider; at most 500 characters. */
+  message?: string | undefined;
+}
+
+export interface CancelOwnBookingResponse {
+  booking?: OwnBooking | undefined;
+}
+
+export interface ConfirmAttendanceRequest {
+  token: string;
+}
+
+export interface ConfirmAttendanceResponse {
+  booking?: OwnBooking | undefined;
+}
+
+export interface ListOwnTimesRequest {
+  token: string;
+  /** A date, YYYY-MM-DD, of the week; absent: the first week that has a time, if one has. */
+  date?: string | undefined;
+}
+
+export interface ListOwnTimesResponse {
+  booking?:
+    | OwnBooking
+    | undefined;
+  /** The Monday of the week, YYYY-MM-DD in the provider's time zone. Absent if no week has a time. */
+  monday?:
+    | string
+    | undefined;
+  /** By start, at most one with the same start and end. */
+  times: OwnTime[];
+  /** Whether weeks before and after it can be asked for. */
+  hasPrevious: boolean;
+  hasNext: boolean;
+}
+
+export interface OwnTime {
+  start?: Date | undefined;
+  end?:
+    | Date
+    | undefined;
+  /** What names it in MoveOwnBooking. */
+  place?: OwnPlace | undefined;
+}
+
+/** A free place, or a seat of an open appointment. */
+export interface OwnPlace {
+  kind?: { $case: "timeslot"; value: OwnTimeslotPlace } | { $case: "appointmentReference"; value: string } | undefined;
+}
+
+export interface OwnTimeslotPlace {
+  timeslotReference: string;
+  start?: Date | undefined;
+}
+
+export interface MoveOwnBookingRequest {
+  token: string;
+  place?: OwnPlace | undefined;
+}
+
+export interface MoveOwnBookingResponse {
+  booking?: OwnBooking | undefined;
 }
 
 export interface RemoveCustomerRequest {
@@ -826,6 +979,8 @@ export interface BookingRules {
   notifyProvider: boolean;
   maxPerPerson: number;
   offers: Offer[];
+  /** Whether mails have a link by which the person changes the booking. */
+  selfService: boolean;
 }
 
 export interface GetBookingRulesRequest {
@@ -853,6 +1008,11 @@ export interface UpdateBookingRulesRequest {
   notifyProvider?: boolean | undefined;
   maxPerPerson?: number | undefined;
   offers?: Offers | undefined;
+  selfService?:
+    | boolean
+    | undefined;
+  /** From now on self_service is what page is. */
+  defaultSelfService: boolean;
 }
 
 export interface UpdateBookingRulesResponse {
@@ -4763,6 +4923,9 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     end: undefined,
     address: undefined,
     price: undefined,
+    selfService: false,
+    cancellableUntil: undefined,
+    movable: false,
   };
 }
 
@@ -4803,6 +4966,15 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     }
     if (message.price !== undefined) {
       Price.encode(message.price, writer.uint32(98).fork()).join();
+    }
+    if (message.selfService !== false) {
+      writer.uint32(104).bool(message.selfService);
+    }
+    if (message.cancellableUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.cancellableUntil), writer.uint32(114).fork()).join();
+    }
+    if (message.movable !== false) {
+      writer.uint32(120).bool(message.movable);
     }
     return writer;
   },
@@ -4916,6 +5088,30 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             message.price = Price.decode(reader, reader.uint32());
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.selfService = reader.bool();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.cancellableUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.movable = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4947,6 +5143,1471 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
       ? Location.fromPartial(object.address)
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.selfService = object.selfService ?? false;
+    message.cancellableUntil = object.cancellableUntil ?? undefined;
+    message.movable = object.movable ?? false;
+    return message;
+  },
+};
+
+function createBaseGetParticipationLinkRequest(): GetParticipationLinkRequest {
+  return { crmId: "", providerReference: "", participationReference: "" };
+}
+
+export const GetParticipationLinkRequest: MessageFns<GetParticipationLinkRequest> = {
+  encode(message: GetParticipationLinkRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.participationReference !== "") {
+      writer.uint32(26).string(message.participationReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationLinkRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetParticipationLinkRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.participationReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetParticipationLinkRequest>): GetParticipationLinkRequest {
+    return GetParticipationLinkRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetParticipationLinkRequest>): GetParticipationLinkRequest {
+    const message = createBaseGetParticipationLinkRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.participationReference = object.participationReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetParticipationLinkResponse(): GetParticipationLinkResponse {
+  return { token: "" };
+}
+
+export const GetParticipationLinkResponse: MessageFns<GetParticipationLinkResponse> = {
+  encode(message: GetParticipationLinkResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetParticipationLinkResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetParticipationLinkResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetParticipationLinkResponse>): GetParticipationLinkResponse {
+    return GetParticipationLinkResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetParticipationLinkResponse>): GetParticipationLinkResponse {
+    const message = createBaseGetParticipationLinkResponse();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseIssueParticipationLinkRequest(): IssueParticipationLinkRequest {
+  return { crmId: "", participationId: "", email: "" };
+}
+
+export const IssueParticipationLinkRequest: MessageFns<IssueParticipationLinkRequest> = {
+  encode(message: IssueParticipationLinkRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.participationId !== "") {
+      writer.uint32(18).string(message.participationId);
+    }
+    if (message.email !== "") {
+      writer.uint32(26).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IssueParticipationLinkRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIssueParticipationLinkRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IssueParticipationLinkRequest>): IssueParticipationLinkRequest {
+    return IssueParticipationLinkRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IssueParticipationLinkRequest>): IssueParticipationLinkRequest {
+    const message = createBaseIssueParticipationLinkRequest();
+    message.crmId = object.crmId ?? "";
+    message.participationId = object.participationId ?? "";
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
+function createBaseIssueParticipationLinkResponse(): IssueParticipationLinkResponse {
+  return { token: "" };
+}
+
+export const IssueParticipationLinkResponse: MessageFns<IssueParticipationLinkResponse> = {
+  encode(message: IssueParticipationLinkResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IssueParticipationLinkResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIssueParticipationLinkResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IssueParticipationLinkResponse>): IssueParticipationLinkResponse {
+    return IssueParticipationLinkResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IssueParticipationLinkResponse>): IssueParticipationLinkResponse {
+    const message = createBaseIssueParticipationLinkResponse();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseOwnBooking(): OwnBooking {
+  return {
+    participationId: "",
+    version: 0,
+    state: ParticipationState.UNSPECIFIED,
+    providerId: "",
+    description: undefined,
+    start: undefined,
+    end: undefined,
+    timeZone: "",
+    address: undefined,
+    price: undefined,
+    name: "",
+    maskedEmail: undefined,
+    language: undefined,
+    now: undefined,
+    reservedUntil: undefined,
+    cancellableUntil: undefined,
+    cancellable: false,
+    movableUntil: undefined,
+    movable: false,
+    confirmable: false,
+    attendanceConfirmedAt: undefined,
+  };
+}
+
+export const OwnBooking: MessageFns<OwnBooking> = {
+  encode(message: OwnBooking, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.participationId !== "") {
+      writer.uint32(10).string(message.participationId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(16).uint32(message.version);
+    }
+    if (message.state !== ParticipationState.UNSPECIFIED) {
+      writer.uint32(24).int32(participationStateToNumber(message.state));
+    }
+    if (message.providerId !== "") {
+      writer.uint32(34).string(message.providerId);
+    }
+    if (message.description !== undefined) {
+      writer.uint32(42).string(message.description);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(50).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(58).fork()).join();
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(66).string(message.timeZone);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(74).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(82).fork()).join();
+    }
+    if (message.name !== "") {
+      writer.uint32(90).string(message.name);
+    }
+    if (message.maskedEmail !== undefined) {
+      writer.uint32(98).string(message.maskedEmail);
+    }
+    if (message.language !== undefined) {
+      writer.uint32(106).string(message.language);
+    }
+    if (message.now !== undefined) {
+      Timestamp.encode(toTimestamp(message.now), writer.uint32(114).fork()).join();
+    }
+    if (message.reservedUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.reservedUntil), writer.uint32(122).fork()).join();
+    }
+    if (message.cancellableUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.cancellableUntil), writer.uint32(130).fork()).join();
+    }
+    if (message.cancellable !== false) {
+      writer.uint32(136).bool(message.cancellable);
+    }
+    if (message.movableUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.movableUntil), writer.uint32(146).fork()).join();
+    }
+    if (message.movable !== false) {
+      writer.uint32(152).bool(message.movable);
+    }
+    if (message.confirmable !== false) {
+      writer.uint32(160).bool(message.confirmable);
+    }
+    if (message.attendanceConfirmedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.attendanceConfirmedAt), writer.uint32(170).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OwnBooking {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOwnBooking();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.maskedEmail = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.now = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.reservedUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.cancellableUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.cancellable = reader.bool();
+            continue;
+          }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.movableUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 19: {
+            if (tag !== 152) {
+              break;
+            }
+
+            message.movable = reader.bool();
+            continue;
+          }
+          case 20: {
+            if (tag !== 160) {
+              break;
+            }
+
+            message.confirmable = reader.bool();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.attendanceConfirmedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OwnBooking>): OwnBooking {
+    return OwnBooking.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OwnBooking>): OwnBooking {
+    const message = createBaseOwnBooking();
+    message.participationId = object.participationId ?? "";
+    message.version = object.version ?? 0;
+    message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.providerId = object.providerId ?? "";
+    message.description = object.description ?? undefined;
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.timeZone = object.timeZone ?? "";
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.name = object.name ?? "";
+    message.maskedEmail = object.maskedEmail ?? undefined;
+    message.language = object.language ?? undefined;
+    message.now = object.now ?? undefined;
+    message.reservedUntil = object.reservedUntil ?? undefined;
+    message.cancellableUntil = object.cancellableUntil ?? undefined;
+    message.cancellable = object.cancellable ?? false;
+    message.movableUntil = object.movableUntil ?? undefined;
+    message.movable = object.movable ?? false;
+    message.confirmable = object.confirmable ?? false;
+    message.attendanceConfirmedAt = object.attendanceConfirmedAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseGetOwnBookingRequest(): GetOwnBookingRequest {
+  return { token: "" };
+}
+
+export const GetOwnBookingRequest: MessageFns<GetOwnBookingRequest> = {
+  encode(message: GetOwnBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetOwnBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetOwnBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetOwnBookingRequest>): GetOwnBookingRequest {
+    return GetOwnBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetOwnBookingRequest>): GetOwnBookingRequest {
+    const message = createBaseGetOwnBookingRequest();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseGetOwnBookingResponse(): GetOwnBookingResponse {
+  return { booking: undefined };
+}
+
+export const GetOwnBookingResponse: MessageFns<GetOwnBookingResponse> = {
+  encode(message: GetOwnBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetOwnBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetOwnBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetOwnBookingResponse>): GetOwnBookingResponse {
+    return GetOwnBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetOwnBookingResponse>): GetOwnBookingResponse {
+    const message = createBaseGetOwnBookingResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseCancelOwnBookingRequest(): CancelOwnBookingRequest {
+  return { token: "", message: undefined };
+}
+
+export const CancelOwnBookingRequest: MessageFns<CancelOwnBookingRequest> = {
+  encode(message: CancelOwnBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.message !== undefined) {
+      writer.uint32(18).string(message.message);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CancelOwnBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCancelOwnBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CancelOwnBookingRequest>): CancelOwnBookingRequest {
+    return CancelOwnBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CancelOwnBookingRequest>): CancelOwnBookingRequest {
+    const message = createBaseCancelOwnBookingRequest();
+    message.token = object.token ?? "";
+    message.message = object.message ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCancelOwnBookingResponse(): CancelOwnBookingResponse {
+  return { booking: undefined };
+}
+
+export const CancelOwnBookingResponse: MessageFns<CancelOwnBookingResponse> = {
+  encode(message: CancelOwnBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CancelOwnBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCancelOwnBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CancelOwnBookingResponse>): CancelOwnBookingResponse {
+    return CancelOwnBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CancelOwnBookingResponse>): CancelOwnBookingResponse {
+    const message = createBaseCancelOwnBookingResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseConfirmAttendanceRequest(): ConfirmAttendanceRequest {
+  return { token: "" };
+}
+
+export const ConfirmAttendanceRequest: MessageFns<ConfirmAttendanceRequest> = {
+  encode(message: ConfirmAttendanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmAttendanceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmAttendanceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmAttendanceRequest>): ConfirmAttendanceRequest {
+    return ConfirmAttendanceRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmAttendanceRequest>): ConfirmAttendanceRequest {
+    const message = createBaseConfirmAttendanceRequest();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseConfirmAttendanceResponse(): ConfirmAttendanceResponse {
+  return { booking: undefined };
+}
+
+export const ConfirmAttendanceResponse: MessageFns<ConfirmAttendanceResponse> = {
+  encode(message: ConfirmAttendanceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmAttendanceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmAttendanceResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmAttendanceResponse>): ConfirmAttendanceResponse {
+    return ConfirmAttendanceResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmAttendanceResponse>): ConfirmAttendanceResponse {
+    const message = createBaseConfirmAttendanceResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListOwnTimesRequest(): ListOwnTimesRequest {
+  return { token: "", date: undefined };
+}
+
+export const ListOwnTimesRequest: MessageFns<ListOwnTimesRequest> = {
+  encode(message: ListOwnTimesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.date !== undefined) {
+      writer.uint32(18).string(message.date);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListOwnTimesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListOwnTimesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.date = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListOwnTimesRequest>): ListOwnTimesRequest {
+    return ListOwnTimesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListOwnTimesRequest>): ListOwnTimesRequest {
+    const message = createBaseListOwnTimesRequest();
+    message.token = object.token ?? "";
+    message.date = object.date ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListOwnTimesResponse(): ListOwnTimesResponse {
+  return { booking: undefined, monday: undefined, times: [], hasPrevious: false, hasNext: false };
+}
+
+export const ListOwnTimesResponse: MessageFns<ListOwnTimesResponse> = {
+  encode(message: ListOwnTimesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    if (message.monday !== undefined) {
+      writer.uint32(18).string(message.monday);
+    }
+    for (const v of message.times) {
+      OwnTime.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.hasPrevious !== false) {
+      writer.uint32(32).bool(message.hasPrevious);
+    }
+    if (message.hasNext !== false) {
+      writer.uint32(40).bool(message.hasNext);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListOwnTimesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListOwnTimesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.monday = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.times.push(OwnTime.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.hasPrevious = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.hasNext = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListOwnTimesResponse>): ListOwnTimesResponse {
+    return ListOwnTimesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListOwnTimesResponse>): ListOwnTimesResponse {
+    const message = createBaseListOwnTimesResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
+    message.monday = object.monday ?? undefined;
+    message.times = object.times?.map((e) => OwnTime.fromPartial(e)) || [];
+    message.hasPrevious = object.hasPrevious ?? false;
+    message.hasNext = object.hasNext ?? false;
+    return message;
+  },
+};
+
+function createBaseOwnTime(): OwnTime {
+  return { start: undefined, end: undefined, place: undefined };
+}
+
+export const OwnTime: MessageFns<OwnTime> = {
+  encode(message: OwnTime, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(10).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(18).fork()).join();
+    }
+    if (message.place !== undefined) {
+      OwnPlace.encode(message.place, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OwnTime {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOwnTime();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.place = OwnPlace.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OwnTime>): OwnTime {
+    return OwnTime.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OwnTime>): OwnTime {
+    const message = createBaseOwnTime();
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.place = (object.place !== undefined && object.place !== null)
+      ? OwnPlace.fromPartial(object.place)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseOwnPlace(): OwnPlace {
+  return { kind: undefined };
+}
+
+export const OwnPlace: MessageFns<OwnPlace> = {
+  encode(message: OwnPlace, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.kind?.$case) {
+      case "timeslot":
+        OwnTimeslotPlace.encode(message.kind.value, writer.uint32(10).fork()).join();
+        break;
+      case "appointmentReference":
+        writer.uint32(18).string(message.kind.value);
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OwnPlace {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOwnPlace();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = { $case: "timeslot", value: OwnTimeslotPlace.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.kind = { $case: "appointmentReference", value: reader.string() };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OwnPlace>): OwnPlace {
+    return OwnPlace.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OwnPlace>): OwnPlace {
+    const message = createBaseOwnPlace();
+    switch (object.kind?.$case) {
+      case "timeslot": {
+        if (object.kind?.value !== undefined && object.kind?.value !== null) {
+          message.kind = { $case: "timeslot", value: OwnTimeslotPlace.fromPartial(object.kind.value) };
+        }
+        break;
+      }
+      case "appointmentReference": {
+        if (object.kind?.value !== undefined && object.kind?.value !== null) {
+          message.kind = { $case: "appointmentReference", value: object.kind.value };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseOwnTimeslotPlace(): OwnTimeslotPlace {
+  return { timeslotReference: "", start: undefined };
+}
+
+export const OwnTimeslotPlace: MessageFns<OwnTimeslotPlace> = {
+  encode(message: OwnTimeslotPlace, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.timeslotReference !== "") {
+      writer.uint32(10).string(message.timeslotReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OwnTimeslotPlace {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOwnTimeslotPlace();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.timeslotReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OwnTimeslotPlace>): OwnTimeslotPlace {
+    return OwnTimeslotPlace.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OwnTimeslotPlace>): OwnTimeslotPlace {
+    const message = createBaseOwnTimeslotPlace();
+    message.timeslotReference = object.timeslotReference ?? "";
+    message.start = object.start ?? undefined;
+    return message;
+  },
+};
+
+function createBaseMoveOwnBookingRequest(): MoveOwnBookingRequest {
+  return { token: "", place: undefined };
+}
+
+export const MoveOwnBookingRequest: MessageFns<MoveOwnBookingRequest> = {
+  encode(message: MoveOwnBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.place !== undefined) {
+      OwnPlace.encode(message.place, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveOwnBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveOwnBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.place = OwnPlace.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveOwnBookingRequest>): MoveOwnBookingRequest {
+    return MoveOwnBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveOwnBookingRequest>): MoveOwnBookingRequest {
+    const message = createBaseMoveOwnBookingRequest();
+    message.token = object.token ?? "";
+    message.place = (object.place !== undefined && object.place !== null)
+      ? OwnPlace.fromPartial(object.place)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseMoveOwnBookingResponse(): MoveOwnBookingResponse {
+  return { booking: undefined };
+}
+
+export const MoveOwnBookingResponse: MessageFns<MoveOwnBookingResponse> = {
+  encode(message: MoveOwnBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MoveOwnBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMoveOwnBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MoveOwnBookingResponse>): MoveOwnBookingResponse {
+    return MoveOwnBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MoveOwnBookingResponse>): MoveOwnBookingResponse {
+    const message = createBaseMoveOwnBookingResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
     return message;
   },
 };
@@ -7070,6 +8731,7 @@ function createBaseBookingRules(): BookingRules {
     notifyProvider: false,
     maxPerPerson: 0,
     offers: [],
+    selfService: false,
   };
 }
 
@@ -7105,6 +8767,9 @@ export const BookingRules: MessageFns<BookingRules> = {
     }
     for (const v of message.offers) {
       Offer.encode(v!, writer.uint32(74).fork()).join();
+    }
+    if (message.selfService !== false) {
+      writer.uint32(80).bool(message.selfService);
     }
     return writer;
   },
@@ -7204,6 +8869,14 @@ export const BookingRules: MessageFns<BookingRules> = {
             message.offers.push(Offer.decode(reader, reader.uint32()));
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.selfService = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -7230,6 +8903,7 @@ export const BookingRules: MessageFns<BookingRules> = {
     message.notifyProvider = object.notifyProvider ?? false;
     message.maxPerPerson = object.maxPerPerson ?? 0;
     message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
+    message.selfService = object.selfService ?? false;
     return message;
   },
 };
@@ -7372,6 +9046,8 @@ function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
     notifyProvider: undefined,
     maxPerPerson: undefined,
     offers: undefined,
+    selfService: undefined,
+    defaultSelfService: false,
   };
 }
 
@@ -7412,6 +9088,12 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     }
     if (message.offers !== undefined) {
       Offers.encode(message.offers, writer.uint32(98).fork()).join();
+    }
+    if (message.selfService !== undefined) {
+      writer.uint32(104).bool(message.selfService);
+    }
+    if (message.defaultSelfService !== false) {
+      writer.uint32(112).bool(message.defaultSelfService);
     }
     return writer;
   },
@@ -7525,6 +9207,22 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
             message.offers = Offers.decode(reader, reader.uint32());
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.selfService = reader.bool();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.defaultSelfService = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -7558,6 +9256,8 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     message.offers = (object.offers !== undefined && object.offers !== null)
       ? Offers.fromPartial(object.offers)
       : undefined;
+    message.selfService = object.selfService ?? undefined;
+    message.defaultSelfService = object.defaultSelfService ?? false;
     return message;
   },
 };
@@ -8906,6 +10606,34 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): GetParticipationMailDataResponse =>
       GetParticipationMailDataResponse.decode(value),
   },
+  /**
+   * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
+   * participation.not_found).
+   */
+  getParticipationLink: {
+    path: "/scheduling.calendar.v1.ParticipationService/GetParticipationLink" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetParticipationLinkRequest): Buffer =>
+      Buffer.from(GetParticipationLinkRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetParticipationLinkRequest => GetParticipationLinkRequest.decode(value),
+    responseSerialize: (value: GetParticipationLinkResponse): Buffer =>
+      Buffer.from(GetParticipationLinkResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetParticipationLinkResponse => GetParticipationLinkResponse.decode(value),
+  },
+  /** The same for a mail to the given address: if it is no longer the person's when the link is opened, the link is dead. Not for the gateway. */
+  issueParticipationLink: {
+    path: "/scheduling.calendar.v1.ParticipationService/IssueParticipationLink" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: IssueParticipationLinkRequest): Buffer =>
+      Buffer.from(IssueParticipationLinkRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): IssueParticipationLinkRequest => IssueParticipationLinkRequest.decode(value),
+    responseSerialize: (value: IssueParticipationLinkResponse): Buffer =>
+      Buffer.from(IssueParticipationLinkResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): IssueParticipationLinkResponse =>
+      IssueParticipationLinkResponse.decode(value),
+  },
 } as const;
 
 export interface ParticipationServiceServer extends UntypedServiceImplementation {
@@ -8932,6 +10660,13 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
   /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
   getParticipationMailData: handleUnaryCall<GetParticipationMailDataRequest, GetParticipationMailDataResponse>;
+  /**
+   * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
+   * participation.not_found).
+   */
+  getParticipationLink: handleUnaryCall<GetParticipationLinkRequest, GetParticipationLinkResponse>;
+  /** The same for a mail to the given address: if it is no longer the person's when the link is opened, the link is dead. Not for the gateway. */
+  issueParticipationLink: handleUnaryCall<IssueParticipationLinkRequest, IssueParticipationLinkResponse>;
 }
 
 export interface ParticipationServiceClient extends Client {
@@ -9022,6 +10757,41 @@ export interface ParticipationServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetParticipationMailDataResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
+   * participation.not_found).
+   */
+  getParticipationLink(
+    request: GetParticipationLinkRequest,
+    callback: (error: ServiceError | null, response: GetParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  getParticipationLink(
+    request: GetParticipationLinkRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  getParticipationLink(
+    request: GetParticipationLinkRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  /** The same for a mail to the given address: if it is no longer the person's when the link is opened, the link is dead. Not for the gateway. */
+  issueParticipationLink(
+    request: IssueParticipationLinkRequest,
+    callback: (error: ServiceError | null, response: IssueParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  issueParticipationLink(
+    request: IssueParticipationLinkRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: IssueParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  issueParticipationLink(
+    request: IssueParticipationLinkRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: IssueParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const ParticipationServiceClient = makeGenericClientConstructor(
@@ -9030,6 +10800,195 @@ export const ParticipationServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ParticipationServiceClient;
   service: typeof ParticipationServiceService;
+  serviceName: string;
+};
+
+/**
+ * What persons do with their own bookings. A request names the booking by the token of a link, and neither a CRM nor a reference: without a token nobody reads or
+ * changes a booking here. NOT_FOUND (link.not_found) for every token that does not work: one that was not issued here, one for something else, and one whose
+ * booking or person is gone, whose person has another address by now, or whose appointment ended more than 30 days ago. What changes a booking
+ * decides behind its locks, by the CRM's clock, and fails with FAILED_PRECONDITION (link.too_late, link.not_allowed), where nothing has changed.
+ * UNAVAILABLE if the customer service cannot say which address the person has. For the pages only.
+ */
+export type PersonServiceService = typeof PersonServiceService;
+export const PersonServiceService = {
+  getOwnBooking: {
+    path: "/scheduling.calendar.v1.PersonService/GetOwnBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetOwnBookingRequest): Buffer => Buffer.from(GetOwnBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetOwnBookingRequest => GetOwnBookingRequest.decode(value),
+    responseSerialize: (value: GetOwnBookingResponse): Buffer =>
+      Buffer.from(GetOwnBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetOwnBookingResponse => GetOwnBookingResponse.decode(value),
+  },
+  /**
+   * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   */
+  cancelOwnBooking: {
+    path: "/scheduling.calendar.v1.PersonService/CancelOwnBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CancelOwnBookingRequest): Buffer =>
+      Buffer.from(CancelOwnBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CancelOwnBookingRequest => CancelOwnBookingRequest.decode(value),
+    responseSerialize: (value: CancelOwnBookingResponse): Buffer =>
+      Buffer.from(CancelOwnBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CancelOwnBookingResponse => CancelOwnBookingResponse.decode(value),
+  },
+  /** Notes that the person will be there; again: no change. */
+  confirmAttendance: {
+    path: "/scheduling.calendar.v1.PersonService/ConfirmAttendance" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ConfirmAttendanceRequest): Buffer =>
+      Buffer.from(ConfirmAttendanceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ConfirmAttendanceRequest => ConfirmAttendanceRequest.decode(value),
+    responseSerialize: (value: ConfirmAttendanceResponse): Buffer =>
+      Buffer.from(ConfirmAttendanceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ConfirmAttendanceResponse => ConfirmAttendanceResponse.decode(value),
+  },
+  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  listOwnTimes: {
+    path: "/scheduling.calendar.v1.PersonService/ListOwnTimes" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListOwnTimesRequest): Buffer => Buffer.from(ListOwnTimesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListOwnTimesRequest => ListOwnTimesRequest.decode(value),
+    responseSerialize: (value: ListOwnTimesResponse): Buffer =>
+      Buffer.from(ListOwnTimesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListOwnTimesResponse => ListOwnTimesResponse.decode(value),
+  },
+  /**
+   * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   */
+  moveOwnBooking: {
+    path: "/scheduling.calendar.v1.PersonService/MoveOwnBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: MoveOwnBookingRequest): Buffer =>
+      Buffer.from(MoveOwnBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): MoveOwnBookingRequest => MoveOwnBookingRequest.decode(value),
+    responseSerialize: (value: MoveOwnBookingResponse): Buffer =>
+      Buffer.from(MoveOwnBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): MoveOwnBookingResponse => MoveOwnBookingResponse.decode(value),
+  },
+} as const;
+
+export interface PersonServiceServer extends UntypedServiceImplementation {
+  getOwnBooking: handleUnaryCall<GetOwnBookingRequest, GetOwnBookingResponse>;
+  /**
+   * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   */
+  cancelOwnBooking: handleUnaryCall<CancelOwnBookingRequest, CancelOwnBookingResponse>;
+  /** Notes that the person will be there; again: no change. */
+  confirmAttendance: handleUnaryCall<ConfirmAttendanceRequest, ConfirmAttendanceResponse>;
+  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  listOwnTimes: handleUnaryCall<ListOwnTimesRequest, ListOwnTimesResponse>;
+  /**
+   * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   */
+  moveOwnBooking: handleUnaryCall<MoveOwnBookingRequest, MoveOwnBookingResponse>;
+}
+
+export interface PersonServiceClient extends Client {
+  getOwnBooking(
+    request: GetOwnBookingRequest,
+    callback: (error: ServiceError | null, response: GetOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  getOwnBooking(
+    request: GetOwnBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  getOwnBooking(
+    request: GetOwnBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   */
+  cancelOwnBooking(
+    request: CancelOwnBookingRequest,
+    callback: (error: ServiceError | null, response: CancelOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  cancelOwnBooking(
+    request: CancelOwnBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CancelOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  cancelOwnBooking(
+    request: CancelOwnBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CancelOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  /** Notes that the person will be there; again: no change. */
+  confirmAttendance(
+    request: ConfirmAttendanceRequest,
+    callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
+  ): ClientUnaryCall;
+  confirmAttendance(
+    request: ConfirmAttendanceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
+  ): ClientUnaryCall;
+  confirmAttendance(
+    request: ConfirmAttendanceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
+  ): ClientUnaryCall;
+  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  listOwnTimes(
+    request: ListOwnTimesRequest,
+    callback: (error: ServiceError | null, response: ListOwnTimesResponse) => void,
+  ): ClientUnaryCall;
+  listOwnTimes(
+    request: ListOwnTimesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListOwnTimesResponse) => void,
+  ): ClientUnaryCall;
+  listOwnTimes(
+    request: ListOwnTimesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListOwnTimesResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   */
+  moveOwnBooking(
+    request: MoveOwnBookingRequest,
+    callback: (error: ServiceError | null, response: MoveOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  moveOwnBooking(
+    request: MoveOwnBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: MoveOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+  moveOwnBooking(
+    request: MoveOwnBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: MoveOwnBookingResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const PersonServiceClient = makeGenericClientConstructor(
+  PersonServiceService,
+  "scheduling.calendar.v1.PersonService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): PersonServiceClient;
+  service: typeof PersonServiceService;
   serviceName: string;
 };
 

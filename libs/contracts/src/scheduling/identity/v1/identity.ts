@@ -106,6 +106,8 @@ export interface Crm {
     | undefined;
   /** For tests: its mails reach nobody, its clock can be set, and its login names are its own. */
   sandbox: boolean;
+  /** https URL of its privacy notice, which pages for persons link to. */
+  privacyUrl?: string | undefined;
 }
 
 export interface ApiKey {
@@ -353,6 +355,34 @@ export interface GetProviderResponse {
   provider?: Provider | undefined;
 }
 
+export interface GetPublicProviderRequest {
+  providerId: string;
+}
+
+export interface GetPublicProviderResponse {
+  provider?: PublicProvider | undefined;
+}
+
+/** A provider, with what its CRM says of itself. */
+export interface PublicProvider {
+  name: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  phone?: string | undefined;
+  impressum?: string | undefined;
+  timeZone: string;
+  crmName: string;
+  /** BCP 47 language tag. */
+  crmLanguage: string;
+  crmColour?: string | undefined;
+  crmImprint?: string | undefined;
+  crmPrivacyUrl?:
+    | string
+    | undefined;
+  /** Of a sandbox: a test. */
+  sandbox: boolean;
+}
+
 export interface ListProviderReferencesRequest {
   crmId: string;
   providerIds: string[];
@@ -515,7 +545,11 @@ export interface CreateCrmRequest {
     | string
     | undefined;
   /** For tests; cannot be changed later. Absent: false. */
-  sandbox?: boolean | undefined;
+  sandbox?:
+    | boolean
+    | undefined;
+  /** https, at most 500 characters. */
+  privacyUrl?: string | undefined;
 }
 
 export interface CreateCrmResponse {
@@ -543,7 +577,11 @@ export interface UpdateCrmRequest {
   /** As in CreateCrmRequest. Empty: none any more. */
   logoUrl?: string | undefined;
   colour?: string | undefined;
-  imprint?: string | undefined;
+  imprint?:
+    | string
+    | undefined;
+  /** Empty: none. */
+  privacyUrl?: string | undefined;
 }
 
 export interface UpdateCrmResponse {
@@ -646,6 +684,7 @@ function createBaseCrm(): Crm {
     colour: undefined,
     imprint: undefined,
     sandbox: false,
+    privacyUrl: undefined,
   };
 }
 
@@ -689,6 +728,9 @@ export const Crm: MessageFns<Crm> = {
     }
     if (message.sandbox !== false) {
       writer.uint32(104).bool(message.sandbox);
+    }
+    if (message.privacyUrl !== undefined) {
+      writer.uint32(114).string(message.privacyUrl);
     }
     return writer;
   },
@@ -810,6 +852,14 @@ export const Crm: MessageFns<Crm> = {
             message.sandbox = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.privacyUrl = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -840,6 +890,7 @@ export const Crm: MessageFns<Crm> = {
     message.colour = object.colour ?? undefined;
     message.imprint = object.imprint ?? undefined;
     message.sandbox = object.sandbox ?? false;
+    message.privacyUrl = object.privacyUrl ?? undefined;
     return message;
   },
 };
@@ -3846,6 +3897,318 @@ export const GetProviderResponse: MessageFns<GetProviderResponse> = {
   },
 };
 
+function createBaseGetPublicProviderRequest(): GetPublicProviderRequest {
+  return { providerId: "" };
+}
+
+export const GetPublicProviderRequest: MessageFns<GetPublicProviderRequest> = {
+  encode(message: GetPublicProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPublicProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPublicProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPublicProviderRequest>): GetPublicProviderRequest {
+    return GetPublicProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPublicProviderRequest>): GetPublicProviderRequest {
+    const message = createBaseGetPublicProviderRequest();
+    message.providerId = object.providerId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPublicProviderResponse(): GetPublicProviderResponse {
+  return { provider: undefined };
+}
+
+export const GetPublicProviderResponse: MessageFns<GetPublicProviderResponse> = {
+  encode(message: GetPublicProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.provider !== undefined) {
+      PublicProvider.encode(message.provider, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPublicProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPublicProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.provider = PublicProvider.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPublicProviderResponse>): GetPublicProviderResponse {
+    return GetPublicProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPublicProviderResponse>): GetPublicProviderResponse {
+    const message = createBaseGetPublicProviderResponse();
+    message.provider = (object.provider !== undefined && object.provider !== null)
+      ? PublicProvider.fromPartial(object.provider)
+      : undefined;
+    return message;
+  },
+};
+
+function createBasePublicProvider(): PublicProvider {
+  return {
+    name: "",
+    email: undefined,
+    mobile: undefined,
+    phone: undefined,
+    impressum: undefined,
+    timeZone: "",
+    crmName: "",
+    crmLanguage: "",
+    crmColour: undefined,
+    crmImprint: undefined,
+    crmPrivacyUrl: undefined,
+    sandbox: false,
+  };
+}
+
+export const PublicProvider: MessageFns<PublicProvider> = {
+  encode(message: PublicProvider, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(26).string(message.mobile);
+    }
+    if (message.phone !== undefined) {
+      writer.uint32(34).string(message.phone);
+    }
+    if (message.impressum !== undefined) {
+      writer.uint32(42).string(message.impressum);
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(50).string(message.timeZone);
+    }
+    if (message.crmName !== "") {
+      writer.uint32(58).string(message.crmName);
+    }
+    if (message.crmLanguage !== "") {
+      writer.uint32(66).string(message.crmLanguage);
+    }
+    if (message.crmColour !== undefined) {
+      writer.uint32(74).string(message.crmColour);
+    }
+    if (message.crmImprint !== undefined) {
+      writer.uint32(82).string(message.crmImprint);
+    }
+    if (message.crmPrivacyUrl !== undefined) {
+      writer.uint32(90).string(message.crmPrivacyUrl);
+    }
+    if (message.sandbox !== false) {
+      writer.uint32(96).bool(message.sandbox);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PublicProvider {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePublicProvider();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.phone = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.impressum = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.crmName = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.crmLanguage = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.crmColour = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.crmImprint = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.crmPrivacyUrl = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.sandbox = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PublicProvider>): PublicProvider {
+    return PublicProvider.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PublicProvider>): PublicProvider {
+    const message = createBasePublicProvider();
+    message.name = object.name ?? "";
+    message.email = object.email ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.phone = object.phone ?? undefined;
+    message.impressum = object.impressum ?? undefined;
+    message.timeZone = object.timeZone ?? "";
+    message.crmName = object.crmName ?? "";
+    message.crmLanguage = object.crmLanguage ?? "";
+    message.crmColour = object.crmColour ?? undefined;
+    message.crmImprint = object.crmImprint ?? undefined;
+    message.crmPrivacyUrl = object.crmPrivacyUrl ?? undefined;
+    message.sandbox = object.sandbox ?? false;
+    return message;
+  },
+};
+
 function createBaseListProviderReferencesRequest(): ListProviderReferencesRequest {
   return { crmId: "", providerIds: [] };
 }
@@ -5325,6 +5688,7 @@ function createBaseCreateCrmRequest(): CreateCrmRequest {
     colour: undefined,
     imprint: undefined,
     sandbox: undefined,
+    privacyUrl: undefined,
   };
 }
 
@@ -5368,6 +5732,9 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     }
     if (message.sandbox !== undefined) {
       writer.uint32(104).bool(message.sandbox);
+    }
+    if (message.privacyUrl !== undefined) {
+      writer.uint32(114).string(message.privacyUrl);
     }
     return writer;
   },
@@ -5489,6 +5856,14 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
             message.sandbox = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.privacyUrl = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5519,6 +5894,7 @@ export const CreateCrmRequest: MessageFns<CreateCrmRequest> = {
     message.colour = object.colour ?? undefined;
     message.imprint = object.imprint ?? undefined;
     message.sandbox = object.sandbox ?? undefined;
+    message.privacyUrl = object.privacyUrl ?? undefined;
     return message;
   },
 };
@@ -5592,6 +5968,7 @@ function createBaseUpdateCrmRequest(): UpdateCrmRequest {
     logoUrl: undefined,
     colour: undefined,
     imprint: undefined,
+    privacyUrl: undefined,
   };
 }
 
@@ -5632,6 +6009,9 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     }
     if (message.imprint !== undefined) {
       writer.uint32(98).string(message.imprint);
+    }
+    if (message.privacyUrl !== undefined) {
+      writer.uint32(106).string(message.privacyUrl);
     }
     return writer;
   },
@@ -5745,6 +6125,14 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
             message.imprint = reader.string();
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.privacyUrl = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5774,6 +6162,7 @@ export const UpdateCrmRequest: MessageFns<UpdateCrmRequest> = {
     message.logoUrl = object.logoUrl ?? undefined;
     message.colour = object.colour ?? undefined;
     message.imprint = object.imprint ?? undefined;
+    message.privacyUrl = object.privacyUrl ?? undefined;
     return message;
   },
 };
@@ -7490,6 +7879,56 @@ export const IdentityServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): IdentityServiceClient;
   service: typeof IdentityServiceService;
+  serviceName: string;
+};
+
+/** What pages for persons show. For the pages only. */
+export type PublicProviderServiceService = typeof PublicProviderServiceService;
+export const PublicProviderServiceService = {
+  /** A provider by its id, of whatever CRM. NOT_FOUND (provider.not_found). */
+  getPublicProvider: {
+    path: "/scheduling.identity.v1.PublicProviderService/GetPublicProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPublicProviderRequest): Buffer =>
+      Buffer.from(GetPublicProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPublicProviderRequest => GetPublicProviderRequest.decode(value),
+    responseSerialize: (value: GetPublicProviderResponse): Buffer =>
+      Buffer.from(GetPublicProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPublicProviderResponse => GetPublicProviderResponse.decode(value),
+  },
+} as const;
+
+export interface PublicProviderServiceServer extends UntypedServiceImplementation {
+  /** A provider by its id, of whatever CRM. NOT_FOUND (provider.not_found). */
+  getPublicProvider: handleUnaryCall<GetPublicProviderRequest, GetPublicProviderResponse>;
+}
+
+export interface PublicProviderServiceClient extends Client {
+  /** A provider by its id, of whatever CRM. NOT_FOUND (provider.not_found). */
+  getPublicProvider(
+    request: GetPublicProviderRequest,
+    callback: (error: ServiceError | null, response: GetPublicProviderResponse) => void,
+  ): ClientUnaryCall;
+  getPublicProvider(
+    request: GetPublicProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPublicProviderResponse) => void,
+  ): ClientUnaryCall;
+  getPublicProvider(
+    request: GetPublicProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPublicProviderResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const PublicProviderServiceClient = makeGenericClientConstructor(
+  PublicProviderServiceService,
+  "scheduling.identity.v1.PublicProviderService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): PublicProviderServiceClient;
+  service: typeof PublicProviderServiceService;
   serviceName: string;
 };
 
