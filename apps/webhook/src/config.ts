@@ -1,6 +1,5 @@
-import { readEnvironment } from '@scheduling/runtime';
+import { namedKeysFormat, parseNamedKeys, readEnvironment } from '@scheduling/runtime';
 import { readServiceSettings } from '@scheduling/service';
-import { parseSealingKeys } from './webhook/seal.ts';
 
 export type Config = ReturnType<typeof readConfig>;
 
@@ -12,7 +11,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     calendarAddress: read.text('CALENDAR_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
     /** The keys that seal the secrets of webhooks in the database; the first one seals, all of them open. */
-    secretKeys: read.parsed('WEBHOOK_SECRET_KEYS', '<id>:<32 bytes in base64>, separated by commas', parseSealingKeys),
+    secretKeys: read.parsed('WEBHOOK_SECRET_KEYS', namedKeysFormat, parseNamedKeys),
     /** How many webhooks are sent events concurrently. */
     webhookConnections: read.integer('WEBHOOK_CONNECTIONS', { min: 2, max: 1_000 }, 50),
     /** For development: endpoints may be in any network, and need no TLS. */

@@ -1,19 +1,19 @@
 import { createDatabase } from '@scheduling/postgres';
-import { createMigratedDatabase, eventually, longTimeout, testLogger } from '@scheduling/testing';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { parseNamedKeys } from '@scheduling/runtime';
+import { createMigratedDatabase, eventually, longTimeout, newNamedKey, testLogger } from '@scheduling/testing';
+import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
-import { createSealer, parseSealingKeys } from '../src/webhook/seal.ts';
+import { createSealer } from '../src/webhook/seal.ts';
 import { startResealing } from '../src/webhook/start-resealing.ts';
 import { secretContext } from '../src/webhook/webhook.ts';
 
 const logger = testLogger('webhook');
-const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
 
 it('secrets are sealed again with a new key, so that the previous one can be removed, also beside some that cannot be opened', async () => {
-  const [old, current] = [key('old'), key('new')];
-  const before = createSealer(parseSealingKeys(old)!);
+  const [old, current] = [newNamedKey('old'), newNamedKey('new')];
+  const before = createSealer(parseNamedKeys(old)!);
   const url = await createMigratedDatabase('webhook', migrateWebhookDatabase);
   await using database = createDatabase<WebhookSchema>({ url, applicationName: 'test', logger, ...longTimeout });
   const webhooks = Array.from({ length: 150 }, (_, index) => ({
@@ -21,7 +21,7 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
     id: randomUUID(),
     hasTwo: index % 2 === 0,
   }));
-  const lost = createSealer(parseSealingKeys(key('lost'))!);
+  const lost = createSealer(parseNamedKeys(newNamedKey('lost'))!);
   const inAnHour = new Date(Date.now() + 3_600_000);
   const rows = webhooks.map(({ crmId, id, hasTwo }, index) => ({
     crmId,
@@ -39,10 +39,10 @@ it('secrets are sealed again with a new key, so that the previous one can be rem
   await database.kysely.insertInto('webhook').values(rows).execute();
   await using _resealing = startResealing({
     database,
-    sealer: createSealer(parseSealingKeys(`${current},${old}`)!),
+    sealer: createSealer(parseNamedKeys(`${current},${old}`)!),
     logger,
   });
-  const after = createSealer(parseSealingKeys(current)!);
+  const after = createSealer(parseNamedKeys(current)!);
   await eventually(async () => {
     const found = await database.kysely.selectFrom('webhook').selectAll().execute();
     for (const row of found.filter(({ secret }) => !secret.startsWith(lost.prefix))) {

@@ -6,11 +6,12 @@ import { type ClientOf, createClient } from '@scheduling/rpc';
 import {
   createMigratedDatabase,
   longTimeout,
+  newNamedKey,
   startServiceProcesses,
   startTestNats,
   testLogger,
 } from '@scheduling/testing';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readConfig } from '../src/config.ts';
 import { migrateWebhookDatabase } from '../src/db/migrate.ts';
 import type { WebhookSchema } from '../src/db/schema.ts';
@@ -48,7 +49,7 @@ export async function startWebhook(overrides: Overrides = {}): Promise<WebhookUn
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url('webhook'),
     ...addresses,
-    WEBHOOK_SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    WEBHOOK_SECRET_KEYS: newNamedKey(),
     WEBHOOK_ALLOW_PRIVATE: 'true',
   });
   const start = () =>

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createMigratedDatabase } from './database.ts';
+import { newNamedKey } from './named-key.ts';
 
 export interface ServiceProcess extends AsyncDisposable {
   /** The address of its gRPC server, `host:port`. */
@@ -59,6 +60,7 @@ export async function startServiceProcesses<Name extends ServiceName>(
       GRPC_PORT: String(ports[name]),
       ADMIN_PORT: String(adminPort),
       NATS_URL: natsUrl(name),
+      LINK_KEYS: newNamedKey(),
       ...environment,
     };
     const process = await startServiceProcess(name, given, postgresUrl);

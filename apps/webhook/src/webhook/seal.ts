@@ -1,10 +1,5 @@
+import type { NamedKey } from '@scheduling/runtime';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-
-/** A key that seals secrets, named so that it can be replaced. */
-interface SealingKey {
-  id: string;
-  key: Buffer;
-}
 
 /**
  * Seals secrets for the database with AES-256-GCM. `context` says whose the secret is: sealed for another one it cannot
@@ -18,24 +13,12 @@ export interface Sealer {
   prefix: string;
 }
 
-const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** `<id>:<32 bytes in base64>`, separated by commas. Undefined if it is anything else. */
-export function parseSealingKeys(text: string): SealingKey[] | undefined {
-  const keys = text.split(',').map((part) => {
-    const [, id = '', encoded = ''] = /^([a-z0-9-]{1,20}):([A-Za-z0-9+/]+=*)$/.exec(part.trim()) ?? [];
-    return { id, key: Buffer.from(encoded, 'base64') };
-  });
-  const isValid =
-    keys.every(({ key }) => key.length === keyBytes) && new Set(keys.map(({ id }) => id)).size === keys.length;
-  return isValid ? keys : undefined;
-}
-
 /** The first key seals; all of them open. */
-export function createSealer(keys: SealingKey[]): Sealer {
-  const [current] = keys as [SealingKey];
+export function createSealer(keys: NamedKey[]): Sealer {
+  const [current] = keys as [NamedKey];
   const prefix = `${current.id}:`;
   return {
     prefix,

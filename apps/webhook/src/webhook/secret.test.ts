@@ -1,16 +1,15 @@
-import { randomBytes } from 'node:crypto';
+import { parseNamedKeys } from '@scheduling/runtime';
+import { newNamedKey } from '@scheduling/testing';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { createSealer, parseSealingKeys } from './seal.ts';
+import { createSealer } from './seal.ts';
 import { newSecret, signatureHeaders } from './sign.ts';
 
-const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
-
 describe('a sealed secret', () => {
-  const [old, current] = [key('2026-11'), key('2026-12')];
-  const before = createSealer(parseSealingKeys(old)!);
-  const during = createSealer(parseSealingKeys(`${current}, ${old}`)!);
-  const after = createSealer(parseSealingKeys(current)!);
+  const [old, current] = [newNamedKey('2026-11'), newNamedKey('2026-12')];
+  const before = createSealer(parseNamedKeys(old)!);
+  const during = createSealer(parseNamedKeys(`${current}, ${old}`)!);
+  const after = createSealer(parseNamedKeys(current)!);
 
   it('is opened with the key that sealed it, also when that is no longer the current one', () => {
     const sealed = before.seal('whsec_abc', 'crm webhook');
@@ -33,20 +32,6 @@ describe('a sealed secret', () => {
   it('differs each time it is sealed', () => {
     expect(before.seal('whsec_abc', 'crm webhook')).not.toBe(before.seal('whsec_abc', 'crm webhook'));
   });
-});
-
-it.each([
-  '',
-  'a',
-  'a:',
-  ':YWJj',
-  `a:${randomBytes(31).toString('base64')}`,
-  `a:${randomBytes(33).toString('base64')}`,
-  `A b:${randomBytes(32).toString('base64')}`,
-  `${key('a')},${key('a')}`,
-  `${key('a')},`,
-])('sealing keys of another form are refused: %s', (text) => {
-  expect(parseSealingKeys(text)).toBeUndefined();
 });
 
 describe('a signature', () => {
