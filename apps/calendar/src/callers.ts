@@ -26,6 +26,15 @@ export const callers = {
     createParticipation: ['gateway'],
     updateParticipation: ['gateway'],
     getParticipationMailData: ['notification'],
+    getParticipationLink: ['gateway'],
+    issueParticipationLink: ['notification'],
+  },
+  PersonService: {
+    getOwnBooking: ['page'],
+    cancelOwnBooking: ['page'],
+    confirmAttendance: ['page'],
+    listOwnTimes: ['page'],
+    moveOwnBooking: ['page'],
   },
   BookingService: {
     listSlots: ['gateway'],

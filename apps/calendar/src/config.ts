@@ -1,4 +1,4 @@
-import { readEnvironment } from '@scheduling/runtime';
+import { namedKeysFormat, parseNamedKeys, readEnvironment } from '@scheduling/runtime';
 import { readServiceSettings } from '@scheduling/service';
 
 export type Config = ReturnType<typeof readConfig>;
@@ -9,6 +9,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     ...readServiceSettings(read),
     identityAddress: read.text('IDENTITY_ADDRESS'),
     customerAddress: read.text('CUSTOMER_ADDRESS'),
+    /** The keys that sign the links of persons; the first one signs, all of them verify. */
+    linkKeys: read.parsed('LINK_KEYS', namedKeysFormat, parseNamedKeys),
     /** How long after its end an appointment becomes archived. */
     archiveAfterDays: read.integer('ARCHIVE_AFTER_DAYS', { min: 0, max: 36_500 }, 365),
     /**

@@ -6,6 +6,7 @@ import type { ProviderCache } from '@scheduling/service';
 import type { Selectable } from 'kysely';
 import type { CalendarSchema, ProviderTable } from './db/schema.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
+import type { LinkTokens } from './person/link-token.ts';
 import type { SlotMetrics } from './slot/slot-metrics.ts';
 
 /** The dependencies of the use cases. */
@@ -17,6 +18,7 @@ export interface CalendarDependencies {
   providers: ProviderCache<Selectable<ProviderTable>>;
   /** Owns the customers. */
   customers: ClientOf<typeof CustomerServiceService>;
+  links: LinkTokens;
   /** How long after its end an appointment becomes archived. */
   archiveAfterDays: number;
   bookings: BookingMetrics;

@@ -3,6 +3,10 @@ import {
   Confirmation,
   type GetParticipationMailDataResponse,
   type Location as LocationMessage,
+  type OwnBooking as OwnBookingMessage,
+  type OwnTime as OwnTimeMessage,
+  ParticipationState,
+  type Price,
   type RemovedParticipation as RemovedParticipationMessage,
   type Timeslot,
 } from '@scheduling/contracts/calendar/v1';
@@ -12,7 +16,10 @@ import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationMailData } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
-import type { BookingRules } from './slot/booking-rules.ts';
+import { maskAddress } from './person/mask-address.ts';
+import type { OwnBooking } from './person/own-booking.ts';
+import type { OwnTime } from './person/list-own-times.ts';
+import { type BookingRules, isSelfService } from './slot/booking-rules.ts';
 import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Timeslot {
@@ -20,14 +27,57 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Times
 }
 
 export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
-  const { startsAt, endsAt, address, priceValue, priceCurrency, ...others } = mailData;
+  const { startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, ...others } = mailData;
   return {
     ...withoutNulls(others),
     start: new Date(startsAt),
     end: new Date(endsAt),
     address: toLocationMessage(address),
-    price: priceValue === null ? undefined : { value: priceValue, currency: priceCurrency! },
+    price: toPriceMessage(priceValue, priceCurrency),
+    cancellableUntil: toTime(cancellableUntil),
   };
+}
+
+export function toOwnBookingMessage(booking: OwnBooking): OwnBookingMessage {
+  return {
+    participationId: booking.participationId,
+    version: booking.version,
+    state: ParticipationState[booking.state],
+    providerId: booking.providerId,
+    description: booking.description ?? undefined,
+    start: new Date(booking.startsAt),
+    end: new Date(booking.endsAt),
+    timeZone: booking.timeZone,
+    address: toLocationMessage(booking.address),
+    price: toPriceMessage(booking.priceValue, booking.priceCurrency),
+    name: booking.name ?? '',
+    maskedEmail: booking.email === null ? undefined : maskAddress(booking.email),
+    language: booking.language ?? undefined,
+    now: new Date(booking.now),
+    reservedUntil: toTime(booking.reservedUntil),
+    cancellableUntil: toTime(booking.cancellableUntil),
+    cancellable: booking.cancellable,
+    movableUntil: toTime(booking.movableUntil),
+    movable: booking.movable,
+    confirmable: booking.confirmable,
+    attendanceConfirmedAt: toTime(booking.attendanceConfirmedAt),
+  };
+}
+
+export function toOwnTimeMessage({ start, end, place }: OwnTime): OwnTimeMessage {
+  const kind =
+    'appointmentReference' in place
+      ? ({ $case: 'appointmentReference', value: place.appointmentReference } as const)
+      : ({ $case: 'timeslot', value: place } as const);
+  return { start, end, place: { kind } };
+}
+
+function toPriceMessage(value: number | null, currency: string | null): Price | undefined {
+  return value === null ? undefined : { value, currency: currency! };
+}
+
+function toTime(text: string | null): Date | undefined {
+  return text === null ? undefined : new Date(text);
 }
 
 export function toRemovedParticipationMessage(record: RemovedParticipation): RemovedParticipationMessage {
@@ -50,7 +100,7 @@ export function toJsonList(elements: string[]): Buffer {
 }
 
 export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
-  return { ...withoutNulls(rules), confirmation: Confirmation[rules.confirmation] };
+  return { ...withoutNulls(rules), confirmation: Confirmation[rules.confirmation], selfService: isSelfService(rules) };
 }
 
 export function fromLocationMessage(message: LocationMessage | undefined): Location | undefined {

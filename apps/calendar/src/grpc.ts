@@ -8,8 +8,10 @@ import {
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
   type DeleteAppointmentsRequest,
+  type OwnPlace as OwnPlaceMessage,
   ParticipationServiceService,
   ParticipationState,
+  PersonServiceService,
   ReferenceServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
@@ -36,6 +38,8 @@ import {
   toJsonList,
   toListMessage,
   toMailDataMessage,
+  toOwnBookingMessage,
+  toOwnTimeMessage,
   toRemovedParticipationMessage,
   toRulesMessage,
   toTimeslotMessage,
@@ -46,6 +50,10 @@ import { getParticipation } from './participation/get-participation.ts';
 import { getParticipationMailData } from './participation/get-participation-mail-data.ts';
 import { listParticipations } from './participation/list-participations.ts';
 import { updateParticipation } from './participation/update-participation.ts';
+import { cancelOwnBooking, confirmAttendance, moveOwnBooking, type OwnPlace } from './person/change-own-booking.ts';
+import { listOwnTimes } from './person/list-own-times.ts';
+import { requireOwnBooking } from './person/own-booking.ts';
+import { getParticipationLink, issueParticipationLink } from './person/participation-link.ts';
 import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
@@ -66,6 +74,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostTimeslotService(dependencies),
     hostAppointmentService(dependencies),
     hostParticipationService(dependencies),
+    hostPersonService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
     hostReferenceService(dependencies),
@@ -173,9 +182,33 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       },
       getParticipationMailData: async (request) =>
         toMailDataMessage(await getParticipationMailData(dependencies, request)),
+      getParticipationLink: async (request) => ({ token: await getParticipationLink(dependencies, request) }),
+      issueParticipationLink: async (request) => ({ token: issueParticipationLink(dependencies, request) }),
     },
     { light: ['createParticipation', 'updateParticipation'] },
   );
+}
+
+function hostPersonService(dependencies: CalendarDependencies): HostedService {
+  return hostService(PersonServiceService, callers.PersonService, {
+    getOwnBooking: async ({ token }) => ({
+      booking: toOwnBookingMessage(await requireOwnBooking(dependencies, token)),
+    }),
+    cancelOwnBooking: async (request) => ({
+      booking: toOwnBookingMessage(await cancelOwnBooking(dependencies, request)),
+    }),
+    confirmAttendance: async ({ token }) => ({
+      booking: toOwnBookingMessage(await confirmAttendance(dependencies, token)),
+    }),
+    listOwnTimes: async (request) => {
+      const { booking, times, ...week } = await listOwnTimes(dependencies, request);
+      return { ...week, booking: toOwnBookingMessage(booking), times: times.map(toOwnTimeMessage) };
+    },
+    moveOwnBooking: async ({ token, place }) => {
+      const moved = await moveOwnBooking(dependencies, { token, place: readOwnPlace(place) });
+      return { booking: toOwnBookingMessage(moved) };
+    },
+  });
 }
 
 function hostBookingService(dependencies: CalendarDependencies): HostedService {
@@ -197,12 +230,14 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
         return toBookingMessage(await dependencies.bookings.countRefusal(request.crmId, work));
       },
       getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
-      updateBookingRules: async ({ noHorizon, reminders, offers, ...request }) => {
+      updateBookingRules: async ({ noHorizon, defaultSelfService, reminders, offers, ...request }) => {
         const confirmation =
           request.confirmation &&
           fromEnumMessage(Confirmation, request.confirmation, 'booking_rules.invalid', '/confirmation');
         const horizon = noHorizon ? null : request.horizon;
-        const update = { ...request, confirmation, horizon, reminders: reminders?.minutes, offers: offers?.offers };
+        const selfService = defaultSelfService ? null : request.selfService;
+        const lists = { reminders: reminders?.minutes, offers: offers?.offers };
+        const update = { ...request, ...lists, confirmation, horizon, selfService };
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
       },
     },
@@ -275,6 +310,21 @@ function readPlace(place: BookSlotRequest['place']): Place {
     case undefined:
       throw new DomainError('booking.invalid', { text: 'The request names neither a timeslot nor an appointment.' });
   }
+}
+
+function readOwnPlace(place: OwnPlaceMessage | undefined): OwnPlace {
+  switch (place?.kind?.$case) {
+    case 'timeslot': {
+      const { timeslotReference, start } = place.kind.value;
+      if (start === undefined) break;
+      return { timeslotReference, start };
+    }
+    case 'appointmentReference':
+      return { appointmentReference: place.kind.value };
+    case undefined:
+      break;
+  }
+  throw new DomainError('booking.invalid', { text: 'The request names neither a timeslot nor an appointment.' });
 }
 
 function readTarget(target: DeleteAppointmentsRequest['target']): AppointmentDeletion['target'] {

@@ -11,6 +11,7 @@ import type { CalendarDependencies } from './dependencies.ts';
 import { hostCalendarServices } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
+import { createLinkTokens } from './person/link-token.ts';
 import { requireProvider } from './provider/provider-copy.ts';
 import { createSlotMetrics } from './slot/slot-metrics.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
@@ -33,6 +34,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         identity,
         providers: createProviderCache((key) => requireProvider({ database, identity }, key)),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
+        links: createLinkTokens(config.linkKeys),
         archiveAfterDays,
         bookings,
         slots: createSlotMetrics(metrics),

@@ -721,6 +721,7 @@ describe('the booking rules of a provider', () => {
       reminders: [],
       notifyProvider: false,
       maxPerPerson: 3,
+      selfService: false,
       offers: [],
     };
     expect(rules).toEqual(defaults);

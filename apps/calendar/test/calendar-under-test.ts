@@ -8,6 +8,7 @@ import {
   type ListAppointmentsRequest,
   ParticipationServiceService,
   ParticipationState,
+  PersonServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
@@ -22,6 +23,7 @@ import {
   countDeadlocks,
   createMigratedDatabase,
   longTimeout,
+  newNamedKey,
   patiently,
   startTestNats,
   testLogger,
@@ -48,6 +50,7 @@ export interface Calendar extends AsyncDisposable {
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: ParsingParticipations;
   bookings: ParsingBookings;
+  persons: RpcClient<typeof PersonServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
@@ -104,6 +107,7 @@ export async function startCalendarBeside(
     NATS_URL: natsUrl,
     IDENTITY_ADDRESS: addresses.identity,
     CUSTOMER_ADDRESS: addresses.customer,
+    LINK_KEYS: newNamedKey(),
     ...settings,
   };
   const startReplica = async (overrides: Record<string, string> = {}): Promise<Calendar> => {
@@ -114,6 +118,7 @@ export async function startCalendarBeside(
     const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address, longTimeout));
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
+    const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
@@ -124,6 +129,7 @@ export async function startCalendarBeside(
       appointments,
       participations: parsingParticipations(participations),
       bookings: parsingBookings(bookings),
+      persons,
       removals,
       copies,
       clocks,

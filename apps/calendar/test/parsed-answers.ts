@@ -24,6 +24,7 @@ export interface ParsedParticipation {
   state: ParticipationState;
   messages: string[];
   expiresAt?: Date;
+  attendanceConfirmedAt?: string;
 }
 
 /** A timeslot that an answer contains as JSON. */

@@ -7,7 +7,7 @@ import type { Service } from '@scheduling/runtime';
 export const callers = {
   CustomerService: {
     getCustomer: ['gateway', 'calendar'],
-    getRecipient: ['notification'],
+    getRecipient: ['notification', 'calendar'],
     listCustomers: ['gateway'],
     listCustomerReferences: ['webhook'],
     createCustomer: ['gateway', 'calendar'],

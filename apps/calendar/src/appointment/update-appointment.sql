@@ -50,7 +50,9 @@ DECLARE
 BEGIN
   WITH updated AS (
     UPDATE participation
-       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state)
+       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
+           -- Whoever said so meant the previous time and place.
+           attendance_confirmed_at = NULL
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
     RETURNING old AS before, new AS after)
   SELECT count(append_participation_changed(

@@ -9,10 +9,12 @@ import {
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as oneShape from './migrations/0002-one-shape.ts';
+import * as persons from './migrations/0003-persons.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
   '0002-one-shape': oneShape,
+  '0003-persons': persons,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -42,6 +44,7 @@ const functions = sqlFiles(import.meta.url, [
   '../participation/update-participation.sql',
   '../participation/read-participation.sql',
   '../participation/read-participations.sql',
+  '../person/own-booking-rights.sql',
   '../participation/read-participation-mail-data.sql',
   '../slot/overlaps.sql',
   '../slot/occupancy.sql',
@@ -53,6 +56,9 @@ const functions = sqlFiles(import.meta.url, [
   '../slot/book-slot.sql',
   '../slot/confirm-hold.sql',
   '../slot/move-booking.sql',
+  '../person/read-own-booking.sql',
+  '../person/cancel-own-booking.sql',
+  '../person/confirm-attendance.sql',
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
 ]);

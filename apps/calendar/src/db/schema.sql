@@ -63,6 +63,7 @@ CREATE TABLE booking_rules (
   notify_provider boolean NOT NULL,
   max_per_person integer NOT NULL,
   offers jsonb NOT NULL,
+  self_service boolean,
   CONSTRAINT booking_rules_pkey PRIMARY KEY (crm_id, provider_id),
   CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
   CONSTRAINT booking_rules_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
@@ -174,6 +175,8 @@ CREATE TABLE participation (
   changed_at timestamp with time zone NOT NULL DEFAULT scheduling_now(),
   mail_event_id uuid,
   invited boolean NOT NULL DEFAULT false,
+  attendance_confirmed_at timestamp with time zone,
+  moves_by_person integer NOT NULL DEFAULT 0,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
@@ -625,6 +628,28 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.cancel_own_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  locked record;
+  rights record;
+  answer jsonb;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_participation(request);
+  IF locked.rejection IS NULL THEN
+    SELECT * INTO rights FROM own_booking_rights(locked.present, locked.target, scheduling_now(request ->> 'crmId'));
+    answer := CASE
+      WHEN rights.is_cancellable OR (locked.present).state = 'CANCELED' THEN
+        change_state(request || '{"state": "CANCELED", "ignoreCapacity": false, "sendMails": true}', locked.target, locked.present, NULL)
+      ELSE link_refusal(rights.cancellable_until) END;
+  END IF;
+  RETURN coalesce(locked.rejection, answer) || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.cancel_participations(target appointment, request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -787,6 +812,40 @@ BEGIN
     END IF;
   END IF;
   RETURN NEXT;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.confirm_attendance(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  locked record;
+  rights record;
+  event_number integer;
+  confirmed participation%ROWTYPE;
+  answer jsonb;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_participation(request);
+  answer := locked.rejection;
+  IF answer IS NULL THEN
+    SELECT * INTO rights FROM own_booking_rights(locked.present, locked.target, scheduling_now(the_crm));
+    answer := jsonb_build_object('id', (locked.present).id, 'created', false);
+    IF rights.is_confirmable THEN
+      UPDATE appointment SET event_count = event_count + 1 WHERE crm_id = the_crm AND id = (locked.target).id RETURNING event_count INTO event_number;
+      UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm)
+       WHERE crm_id = the_crm AND id = (locked.present).id
+      RETURNING * INTO confirmed;
+      PERFORM append_participation_changed(confirmed, (locked.target).provider_id, 'UPDATED', confirmed.state, request -> 'origin', NULL, event_number);
+    ELSIF (locked.present).state <> 'BOOKED' THEN
+      answer := link_refusal(NULL);
+    ELSIF (locked.present).attendance_confirmed_at IS NULL THEN
+      answer := link_refusal((locked.target).starts_at);
+    END IF;
+  END IF;
+  RETURN answer || jsonb_build_object('reclaimed', locked.reclaimed);
 END
 $function$;
 
@@ -1278,6 +1337,14 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.link_refusal(possible_until timestamp with time zone)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT error_answer(CASE WHEN possible_until IS NULL THEN 'link.not_allowed' ELSE 'link.too_late' END)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.location_json(address jsonb)
  RETURNS TABLE(content json)
  LANGUAGE sql
@@ -1351,6 +1418,7 @@ DECLARE
   target appointment%ROWTYPE;
   present participation%ROWTYPE;
   moved participation%ROWTYPE;
+  by_person boolean := coalesce((request ->> 'byPerson')::boolean, false);
   claim record;
   seats integer;
 BEGIN
@@ -1359,6 +1427,7 @@ BEGIN
   SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = present.appointment_id AND provider_id = the_provider;
   IF NOT FOUND OR present.reserved_until <= scheduling_now(the_crm) THEN RETURN error_answer('participation.not_found'); END IF;
   IF present.state NOT IN ('REQUESTED', 'BOOKED') THEN
+    IF by_person THEN RETURN link_refusal(NULL); END IF;
     RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format('A participation that is %s cannot move to another slot.', present.state)));
   END IF;
   IF request ? 'timeslotReference' THEN
@@ -1375,11 +1444,14 @@ BEGIN
      WHERE crm_id = the_crm AND id = present.id AND appointment_id = source.id AND version = present.version
        FOR NO KEY UPDATE;
     IF NOT FOUND THEN claim.rejection := retry_answer('stale'); END IF;
+    -- As it is behind its lock: somebody may have changed it since.
+    SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
+  END IF;
+  IF by_person AND present.id IS NOT NULL THEN
+    claim.rejection := coalesce(own_move_refusal(request, present, source, claim.opening, claim.target), claim.rejection);
   END IF;
   IF claim.rejection IS NOT NULL THEN RETURN claim.rejection || jsonb_build_object('reclaimed', claim.reclaimed); END IF;
 
-  -- As it is behind its lock: somebody may have changed it since.
-  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
   request := request || jsonb_build_object(
     'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
     'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
@@ -1392,7 +1464,7 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state)
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, moves_by_person = moves_by_person + by_person::integer
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
@@ -1492,6 +1564,38 @@ AS $function$
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
+CREATE OR REPLACE FUNCTION public.own_booking_rights(participation participation, appointment appointment, present timestamp with time zone)
+ RETURNS TABLE(cancellable_until timestamp with time zone, movable_until timestamp with time zone, is_cancellable boolean, is_movable boolean, is_confirmable boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT until.cancel, until.move, coalesce(present < until.cancel, false), coalesce(present < until.move, false),
+         participation.state = 'BOOKED' AND present < appointment.starts_at AND participation.attendance_confirmed_at IS NULL
+    FROM (VALUES (1)) AS one
+    LEFT JOIN booking_rules ON booking_rules.crm_id = appointment.crm_id AND booking_rules.provider_id = appointment.provider_id
+   CROSS JOIN LATERAL (SELECT appointment.starts_at - make_interval(mins => coalesce(change_notice, 0)) AS notice) AS rule
+   CROSS JOIN LATERAL (
+     SELECT CASE participation.state WHEN 'BOOKED' THEN notice WHEN 'REQUESTED' THEN appointment.starts_at END AS cancel,
+            CASE WHEN participation.moves_by_person >= 5 THEN NULL
+              WHEN participation.state = 'REQUESTED' OR participation.state = 'BOOKED' AND coalesce(confirmation, 'BOOKED') = 'BOOKED' THEN notice END AS move) AS until
+$function$;
+
+CREATE OR REPLACE FUNCTION public.own_move_refusal(request jsonb, present participation, source appointment, opening timeslot, target appointment)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  rights record;
+BEGIN
+  SELECT * INTO rights FROM own_booking_rights(present, source, scheduling_now(source.crm_id));
+  RETURN CASE
+    WHEN NOT rights.is_movable THEN link_refusal(rights.movable_until)
+    WHEN target.product_reference <> source.product_reference
+      OR request ? 'resources' AND NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
  RETURNS json
  LANGUAGE plpgsql
@@ -1524,9 +1628,11 @@ CREATE OR REPLACE FUNCTION public.participation_json(participation participation
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT CASE WHEN participation.reserved_until IS NULL THEN written.content
-      -- Only a reservation has a time at which it expires.
-      ELSE concat(left(written.content::text, -1), ',"expiresAt":"', moment_json(participation.reserved_until), '"}')::json END
+  SELECT CASE WHEN num_nonnulls(participation.reserved_until, participation.attendance_confirmed_at) = 0 THEN written.content
+      -- Only a reservation has a time at which it expires, and only who said so a time at which they did.
+      ELSE concat(
+        left(written.content::text, -1), ',"expiresAt":"' || moment_json(participation.reserved_until) || '"',
+        ',"attendanceConfirmedAt":"' || moment_json(participation.attendance_confirmed_at) || '"', '}')::json END
     FROM (
       SELECT row_to_json(fields) AS content FROM (
         SELECT
@@ -1688,6 +1794,39 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.read_own_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object(
+        'participationId', participation.id, 'reference', participation.reference, 'version', participation.version, 'state', participation.state,
+        'customerId', participation.customer_id, 'name', participation.name, 'email', participation.email,
+        'reservedUntil', participation.reserved_until, 'attendanceConfirmedAt', participation.attendance_confirmed_at,
+        'providerId', provider.id, 'providerReference', provider.reference, 'timeZone', provider.time_zone,
+        'appointmentReference', appointment.reference, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
+        'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
+        'productReference', appointment.product_reference, 'resourceReference', appointment.resource_reference,
+        'emptiedAppointmentId', CASE WHEN ends_without(participation.crm_id, appointment.id, participation.id) THEN appointment.id END,
+        'now', present, 'cancellableUntil', rights.cancellable_until, 'movableUntil', rights.movable_until,
+        'cancellable', rights.is_cancellable, 'movable', rights.is_movable, 'confirmable', rights.is_confirmable)
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
+     CROSS JOIN own_booking_rights(participation, appointment, present) AS rights
+     WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
+       AND participation.state <> 'DELETED'
+       -- Nobody knows whose an anonymised one was. A reservation may have nobody yet.
+       AND (participation.customer_id IS NOT NULL OR participation.name IS NOT NULL OR participation.state = 'RESERVED')
+       AND (participation.reserved_until IS NULL OR participation.reserved_until > present)
+       AND appointment.ends_at + interval '720 hours' > present);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.read_participation(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1727,9 +1866,12 @@ BEGIN
           SELECT text FROM participation_message AS message
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
         'providerId', appointment.provider_id, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
-        'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency)
+        'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
+        'selfService', coalesce(rules.self_service, rules.page, false), 'cancellableUntil', rights.cancellable_until, 'movable', rights.movable_until IS NOT NULL)
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      LEFT JOIN booking_rules AS rules ON rules.crm_id = appointment.crm_id AND rules.provider_id = appointment.provider_id
+     CROSS JOIN own_booking_rights(participation, appointment, present) AS rights
      WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
        AND (participation.reserved_until IS NULL OR participation.reserved_until > present));
 END
@@ -1829,6 +1971,7 @@ DECLARE
   slot_minutes integer := request ->> 'minutes';
   the_resource text := request ->> 'resourceReference';
   the_product text := request ->> 'productReference';
+  leaving_id uuid := request ->> 'leaving';
   period_start timestamptz;
   period_end timestamptz;
   limited_end timestamptz;
@@ -1895,7 +2038,7 @@ BEGIN
                 SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
                   FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, least(period_end + opening.longest, opening.last_end)) AS appointment
                  -- Only what a booking made can be abandoned: of others, no participations are read.
-                 WHERE when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS period) AS periods
+                 WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id)) AS period) AS periods
           FROM (
             SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest, max(ends_at) AS last_end
               FROM timeslot
@@ -2318,7 +2461,9 @@ DECLARE
 BEGIN
   WITH updated AS (
     UPDATE participation
-       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state)
+       SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
+           -- Whoever said so meant the previous time and place.
+           attendance_confirmed_at = NULL
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
     RETURNING old AS before, new AS after)
   SELECT count(append_participation_changed(

@@ -145,6 +145,10 @@ export interface ParticipationTable {
   invited: Generated<boolean>;
   /** When it was created or last changed, by the database's clock: set by Postgres, whoever writes. */
   changedAt: Generated<Date>;
+  /** When the person said that they will be there, at its present time and place. */
+  attendanceConfirmedAt: Date | null;
+  /** How often the person has moved it. */
+  movesByPerson: Generated<number>;
 }
 
 /** The text that a caller sent with one version of a participation. */
@@ -184,6 +188,8 @@ export interface BookingRulesTable {
   reminders: number[];
   notifyProvider: boolean;
   maxPerPerson: number;
+  /** Whether mails have the person's link; null: if there is a page. */
+  selfService: boolean | null;
   offers: ColumnType<Offer[], string, string>;
 }
 

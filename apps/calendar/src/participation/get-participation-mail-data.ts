@@ -30,6 +30,12 @@ export interface ParticipationMailData {
   address: Location | null;
   priceValue: number | null;
   priceCurrency: string | null;
+  /** Whether the mail has the person's link. */
+  selfService: boolean;
+  /** Until when the person can cancel by it; null: in this state never. */
+  cancellableUntil: string | null;
+  /** Whether the person can also move it, until the change notice. */
+  movable: boolean;
 }
 
 /**

@@ -3,9 +3,11 @@
 -- Postgres writes the body in place of a call (`FROM participation, …, participation_json(participation, …)`), because it is a single SELECT, STABLE and not STRICT.
 CREATE OR REPLACE FUNCTION participation_json(participation participation, appointment_reference text, customer customer)
 RETURNS TABLE (content json) LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN participation.reserved_until IS NULL THEN written.content
-      -- Only a reservation has a time at which it expires.
-      ELSE concat(left(written.content::text, -1), ',"expiresAt":"', moment_json(participation.reserved_until), '"}')::json END
+  SELECT CASE WHEN num_nonnulls(participation.reserved_until, participation.attendance_confirmed_at) = 0 THEN written.content
+      -- Only a reservation has a time at which it expires, and only who said so a time at which they did.
+      ELSE concat(
+        left(written.content::text, -1), ',"expiresAt":"' || moment_json(participation.reserved_until) || '"',
+        ',"attendanceConfirmedAt":"' || moment_json(participation.attendance_confirmed_at) || '"', '}')::json END
     FROM (
       SELECT row_to_json(fields) AS content FROM (
         SELECT

@@ -7,6 +7,11 @@ import { requireProvider } from '../provider/provider-copy.ts';
 /** How a provider can be booked. Notices are in minutes, the horizon in days of 24 hours. */
 export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId' | 'providerId'>;
 
+/** Whether mails have the person's link, which they have where there is a page unless a rule says otherwise. */
+export function isSelfService({ selfService, page }: BookingRules): boolean {
+  return selfService ?? page;
+}
+
 /** Of a provider that has not set any. */
 const defaultRules: BookingRules = {
   minimumNotice: 0,
@@ -17,6 +22,7 @@ const defaultRules: BookingRules = {
   reminders: [],
   notifyProvider: false,
   maxPerPerson: 3,
+  selfService: null,
   offers: [],
 };
 
@@ -62,6 +68,7 @@ const columns = [
   'reminders',
   'notifyProvider',
   'maxPerPerson',
+  'selfService',
   'offers',
 ] as const;
 

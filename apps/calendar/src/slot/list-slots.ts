@@ -35,6 +35,8 @@ export interface SlotsQuery {
   duration?: number | undefined;
   /** Whether to disregard the provider's minimum notice. */
   ignoreNotice: boolean;
+  /** An appointment that takes no place, because a booking that is to be moved is all that there is in it. */
+  leaving?: string | undefined;
   /** Absent: all. */
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -78,7 +80,7 @@ export async function* listSlots(
       nextCursor: hasNext ? slotCursor.encode(listed.at(-1)!.position) : undefined,
     };
   };
-  for await (const cuts of readParts(dependencies, query)) {
+  for await (const cuts of readSlots(dependencies, query)) {
     if (signal.aborted) return;
     if (page !== undefined) {
       if (cuts.length === 0) continue;
@@ -93,8 +95,14 @@ export async function* listSlots(
   if (page !== undefined) yield partOf(page);
 }
 
-/** Slots in order, with a reading of the calendar for each part. */
-async function* readParts(dependencies: CalendarDependencies, query: SlotsQuery): AsyncGenerator<CutSlot[], undefined> {
+/**
+ * Slots in order, with a reading of the calendar for each part, which may be empty. Of a page with a limit one more is
+ * read. Rejects as {@link listSlots} does.
+ */
+export async function* readSlots(
+  dependencies: CalendarDependencies,
+  query: SlotsQuery,
+): AsyncGenerator<CutSlot[], undefined> {
   const db = dependencies.database.kysely;
   const size = Math.min(partSize, (query.limit ?? partSize) + 1);
   let spanMs = firstSpanMs;
@@ -137,6 +145,7 @@ interface SlotsFilter {
   productReference?: string | undefined;
   minutes?: number | undefined;
   ignoreNotice: boolean;
+  leaving?: string | undefined;
   /** The end of the period, in epoch milliseconds. */
   end: number;
 }
@@ -167,8 +176,9 @@ function readQuery(
   errors.throwIfAny('slot.invalid');
   // Without `from`, the period has moved on since the previous page.
   const after = comparePositions(given, first) < 0 ? first : given;
-  const { crmId, resourceReference, productReference, duration: minutes, ignoreNotice } = query;
-  return { filter: { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, end }, after };
+  const { crmId, resourceReference, productReference, duration: minutes, ignoreNotice, leaving } = query;
+  const filter = { crmId, providerId, resourceReference, productReference, minutes, ignoreNotice, leaving, end };
+  return { filter, after };
 }
 
 interface Reading {

@@ -2,7 +2,7 @@
 --
 -- Request: crmId, providerId, providerVersion, and where, as book_slot has it, but productReference and the other details of an appointment that is made may
 --   be absent: then they are those of the present appointment. ignoreNotice. Of the participation the reference, message (if given), sendMails, origin (see
---   append-events.sql).
+--   append-events.sql). If its person moves it, byPerson, and resources, those to which the person may move it (absent: all).
 -- Answer: see answers.sql, and slot (see slot-details.sql).
 CREATE OR REPLACE FUNCTION move_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,6 +15,7 @@ DECLARE
   target appointment%ROWTYPE;
   present participation%ROWTYPE;
   moved participation%ROWTYPE;
+  by_person boolean := coalesce((request ->> 'byPerson')::boolean, false);
   claim record;
   seats integer;
 BEGIN
@@ -23,6 +24,7 @@ BEGIN
   SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = present.appointment_id AND provider_id = the_provider;
   IF NOT FOUND OR present.reserved_until <= scheduling_now(the_crm) THEN RETURN error_answer('participation.not_found'); END IF;
   IF present.state NOT IN ('REQUESTED', 'BOOKED') THEN
+    IF by_person THEN RETURN link_refusal(NULL); END IF;
     RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format('A participation that is %s cannot move to another slot.', present.state)));
   END IF;
   IF request ? 'timeslotReference' THEN
@@ -39,11 +41,14 @@ BEGIN
      WHERE crm_id = the_crm AND id = present.id AND appointment_id = source.id AND version = present.version
        FOR NO KEY UPDATE;
     IF NOT FOUND THEN claim.rejection := retry_answer('stale'); END IF;
+    -- As it is behind its lock: somebody may have changed it since.
+    SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
+  END IF;
+  IF by_person AND present.id IS NOT NULL THEN
+    claim.rejection := coalesce(own_move_refusal(request, present, source, claim.opening, claim.target), claim.rejection);
   END IF;
   IF claim.rejection IS NOT NULL THEN RETURN claim.rejection || jsonb_build_object('reclaimed', claim.reclaimed); END IF;
 
-  -- As it is behind its lock: somebody may have changed it since.
-  SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
   request := request || jsonb_build_object(
     'description', coalesce(request ->> 'description', CASE WHEN keeps_product THEN source.description END),
     'contactReference', coalesce(request ->> 'contactReference', source.contact_reference));
@@ -56,12 +61,27 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state)
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, moves_by_person = moves_by_person + by_person::integer
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
   RETURN jsonb_build_object('id', present.id, 'created', false, 'reclaimed', claim.reclaimed, 'entered', '{"MOVED": 1}'::jsonb) || booking_content(the_crm, present.id, request ->> 'timeslotReference');
+END
+$$;
+
+-- Why the person of a booking may not move it to the place that was claimed, as an answer (see answers.sql); null if they may. The place must be for the same product,
+-- and on one of the given resources.
+CREATE OR REPLACE FUNCTION own_move_refusal(request jsonb, present participation, source appointment, opening timeslot, target appointment)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  rights record;
+BEGIN
+  SELECT * INTO rights FROM own_booking_rights(present, source, scheduling_now(source.crm_id));
+  RETURN CASE
+    WHEN NOT rights.is_movable THEN link_refusal(rights.movable_until)
+    WHEN target.product_reference <> source.product_reference
+      OR request ? 'resources' AND NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
 END
 $$;

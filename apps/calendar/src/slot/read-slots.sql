@@ -1,7 +1,8 @@
 -- What the slots of a provider that begin in a period are cut from, as of one moment: timeslots, open appointments, and when the resources are occupied.
 --
 -- Request: crmId, providerId, providerVersion (absent: any), from and to (the period), ignoreNotice, rows (how many timeslots, and how many appointments,
---   are read), minutes (length of a slot; absent: one raster of its timeslot), and if given resourceReference and productReference (of open appointments).
+--   are read), minutes (length of a slot; absent: one raster of its timeslot), and if given resourceReference, productReference (of open appointments), and leaving
+--   (an appointment that occupies nothing: the booking that is moved away is all that there is in it).
 -- Answer: one row, or none if the provider's row has another version. Times are in epoch milliseconds.
 --   from, to      the part of the period for which this is complete: what is before the earliest bookable time is left out, and so is what did not fit into
 --                 the rows. Empty, with `isLimited`, if not even one moment fits
@@ -21,6 +22,7 @@ DECLARE
   slot_minutes integer := request ->> 'minutes';
   the_resource text := request ->> 'resourceReference';
   the_product text := request ->> 'productReference';
+  leaving_id uuid := request ->> 'leaving';
   period_start timestamptz;
   period_end timestamptz;
   limited_end timestamptz;
@@ -87,7 +89,7 @@ BEGIN
                 SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
                   FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, least(period_end + opening.longest, opening.last_end)) AS appointment
                  -- Only what a booking made can be abandoned: of others, no participations are read.
-                 WHERE when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS period) AS periods
+                 WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id)) AS period) AS periods
           FROM (
             SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest, max(ends_at) AS last_end
               FROM timeslot

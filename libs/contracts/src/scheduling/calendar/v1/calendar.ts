@@ -1012,7 +1012,7 @@ export interface UpdateBookingRulesRequest {
     | boolean
     | undefined;
   /** From now on self_service is what page is. */
-  defaultSelfService: boolean;
+  defaultSelfService?: boolean | undefined;
 }
 
 export interface UpdateBookingRulesResponse {
@@ -9047,7 +9047,7 @@ function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
     maxPerPerson: undefined,
     offers: undefined,
     selfService: undefined,
-    defaultSelfService: false,
+    defaultSelfService: undefined,
   };
 }
 
@@ -9092,7 +9092,7 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     if (message.selfService !== undefined) {
       writer.uint32(104).bool(message.selfService);
     }
-    if (message.defaultSelfService !== false) {
+    if (message.defaultSelfService !== undefined) {
       writer.uint32(112).bool(message.defaultSelfService);
     }
     return writer;
@@ -9257,7 +9257,7 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
       ? Offers.fromPartial(object.offers)
       : undefined;
     message.selfService = object.selfService ?? undefined;
-    message.defaultSelfService = object.defaultSelfService ?? false;
+    message.defaultSelfService = object.defaultSelfService ?? undefined;
     return message;
   },
 };

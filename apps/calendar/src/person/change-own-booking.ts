@@ -1,0 +1,92 @@
+import { DomainError } from '@scheduling/errors';
+import { originJson } from '@scheduling/messaging';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { type BookingCall, settle } from '../participation/settle.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
+import { lockOf, type Place, placeOf } from '../slot/place.ts';
+import { resourcesToMoveTo } from './list-own-times.ts';
+import { minutesOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
+
+/** Characters of a message to the provider. */
+const maxMessageLength = 500;
+
+/**
+ * Cancels a booking for its person; see cancel-own-booking.sql. Rejects with `link.not_found`, `link.too_late`,
+ * `link.not_allowed`, `participation.invalid` for a message that is too long, or `participation.busy`.
+ */
+export async function cancelOwnBooking(
+  dependencies: CalendarDependencies,
+  { token, message }: { token: string; message?: string | undefined },
+): Promise<OwnBooking> {
+  if (message !== undefined && [...message].length > maxMessageLength) {
+    const detail = `must have at most ${maxMessageLength} characters`;
+    throw new DomainError('participation.invalid', { errors: [{ pointer: '/message', detail }] });
+  }
+  const booking = await requireOwnBooking(dependencies, token);
+  return change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', { message }));
+}
+
+/**
+ * Notes that the person will be there; see confirm-attendance.sql. Rejects with `link.not_found`, `link.too_late`,
+ * `link.not_allowed` or `participation.busy`.
+ */
+export async function confirmAttendance(dependencies: CalendarDependencies, token: string): Promise<OwnBooking> {
+  const booking = await requireOwnBooking(dependencies, token);
+  return change(dependencies, booking, () => callOf(booking, 'confirm_attendance', {}));
+}
+
+/** A step of a timeslot, as long as the booking is, or an open appointment. */
+export type OwnPlace = { timeslotReference: string; start: Date } | { appointmentReference: string };
+
+/**
+ * Moves a booking for its person to another place for the same product, by the public rules; see move-booking.sql.
+ * Rejects with `link.not_found`, `link.too_late`, `link.not_allowed`, `slot.unavailable` and a reason,
+ * `timeslot.not_found`, `appointment.not_found`, `appointment.cancelled` or `slot.busy`.
+ */
+export async function moveOwnBooking(
+  dependencies: CalendarDependencies,
+  { token, place }: { token: string; place: OwnPlace },
+): Promise<OwnBooking> {
+  const booking = await requireOwnBooking(dependencies, token);
+  const { reference: participationReference } = booking;
+  const resources = await resourcesToMoveTo(dependencies, booking);
+  const target: Place =
+    'appointmentReference' in place
+      ? place
+      : { ...place, start: place.start.toISOString(), duration: minutesOf(booking) };
+  const call = ({ timeZone }: ProviderRow): BookingCall => ({
+    name: 'move_booking',
+    request: {
+      ...placeOf(target, timeZone),
+      participationReference,
+      byPerson: true,
+      resources,
+      ignoreNotice: false,
+      sendMails: true,
+      origin: originJson(),
+    },
+    locks: lockOf(target),
+  });
+  return change(dependencies, booking, call);
+}
+
+function callOf({ participationId, appointmentReference }: OwnBooking, name: string, request: object): BookingCall {
+  return { name, request: { ...request, participationId, origin: originJson() }, locks: appointmentReference };
+}
+
+async function change(
+  dependencies: CalendarDependencies,
+  booking: OwnBooking,
+  call: (provider: ProviderRow) => BookingCall,
+): Promise<OwnBooking> {
+  const { crmId, providerReference } = booking;
+  const work = settle(dependencies, { provider: { crmId, providerReference }, call, busy: 'participation.busy' });
+  await dependencies.bookings.countRefusal(crmId, work).catch(translateMissing);
+  return readAgain(dependencies, booking);
+}
+
+/** It has gone since the token was read. */
+function translateMissing(error: unknown): never {
+  if (error instanceof DomainError && error.code === 'participation.not_found') throw new DomainError('link.not_found');
+  throw error;
+}

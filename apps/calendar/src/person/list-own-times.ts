@@ -1,0 +1,184 @@
+import { DomainError } from '@scheduling/errors';
+import { instantOf } from '../date-time.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { getBookingRules } from '../slot/booking-rules.ts';
+import { readSlots, type SlotsQuery } from '../slot/list-slots.ts';
+import type { Slot } from '../slot/slot.ts';
+import type { OwnPlace } from './change-own-booking.ts';
+import { minutesOf, type OwnBooking, requireOwnBooking } from './own-booking.ts';
+
+/** The times of a week to which a booking can be moved. */
+export interface OwnTimes {
+  booking: OwnBooking;
+  /** The Monday of the week, in the provider's time zone; undefined if no week has a time. */
+  monday: string | undefined;
+  times: OwnTime[];
+  hasPrevious: boolean;
+  hasNext: boolean;
+}
+
+export interface OwnTime {
+  start: Date;
+  end: Date;
+  place: OwnPlace;
+}
+
+/** How far ahead times are offered. */
+const daysAhead = 91;
+const daysOfWeek = 7;
+
+/**
+ * The times of a week, Monday to Sunday in the provider's time zone, to which a booking can be moved by its person, and
+ * none if it cannot. Without a date: of the first week that has any. A date that is too early or too late is that of
+ * the first or last week. Rejects with `link.not_found`, or `slot.invalid` for a date that is none.
+ */
+export async function listOwnTimes(
+  dependencies: CalendarDependencies,
+  { token, date }: { token: string; date?: string | undefined },
+): Promise<OwnTimes> {
+  const booking = await requireOwnBooking(dependencies, token);
+  const none = { booking, monday: undefined, times: [], hasPrevious: false, hasNext: false };
+  if (!booking.movable) return none;
+  const now = Temporal.Instant.from(booking.now);
+  const today = now.toZonedDateTimeISO(booking.timeZone).toPlainDate();
+  const [first, last] = [mondayOf(today), mondayOf(today.add({ days: daysAhead }))] as const;
+  const targets = await targetsOf(dependencies, booking);
+  const monday =
+    date === undefined
+      ? await findFirstWeek(dependencies, targets, booking, now)
+      : clamp(mondayOf(parseDate(date)), first, last);
+  if (monday === undefined) return none;
+  const from = laterOf(now, startOf(monday, booking));
+  const to = startOf(monday.add({ days: daysOfWeek }), booking);
+  return {
+    booking,
+    monday: monday.toString(),
+    times: await readTimes(dependencies, targets, booking, { from, to }),
+    hasPrevious: Temporal.PlainDate.compare(monday, first) > 0,
+    hasNext: Temporal.PlainDate.compare(monday, last) < 0,
+  };
+}
+
+/**
+ * The resources on which the product of a booking is offered, and its own first; undefined: all. A product that is not
+ * offered keeps its resource.
+ */
+export async function resourcesToMoveTo(
+  dependencies: CalendarDependencies,
+  { crmId, providerReference, productReference, resourceReference }: OwnBooking,
+): Promise<string[] | undefined> {
+  const { offers } = await getBookingRules(dependencies, { crmId, providerReference });
+  const offer = offers.find((each) => each.productReference === productReference);
+  if (offer?.resources.length === 0) return undefined;
+  const offered = offer?.resources.map((resource) => resource.resourceReference) ?? [];
+  return [...new Set([resourceReference, ...offered])];
+}
+
+type Target = Omit<SlotsQuery, 'from' | 'to'>;
+
+/** One query for each resource. */
+async function targetsOf(dependencies: CalendarDependencies, booking: OwnBooking): Promise<Target[]> {
+  const { crmId, providerReference, productReference, emptiedAppointmentId } = booking;
+  const leaving = emptiedAppointmentId ?? undefined;
+  const duration = minutesOf(booking);
+  const common = { crmId, providerReference, productReference, duration, leaving, ignoreNotice: false };
+  const resources = await resourcesToMoveTo(dependencies, booking);
+  return resources?.map((resourceReference) => ({ ...common, resourceReference })) ?? [common];
+}
+
+async function findFirstWeek(
+  dependencies: CalendarDependencies,
+  targets: Target[],
+  booking: OwnBooking,
+  now: Temporal.Instant,
+): Promise<Temporal.PlainDate | undefined> {
+  let earliest: number | undefined;
+  const end = now.toZonedDateTimeISO(booking.timeZone).add({ days: daysAhead }).toInstant();
+  for (const target of targets) {
+    const to = earliest === undefined ? end : Temporal.Instant.fromEpochMilliseconds(earliest);
+    if (Temporal.Instant.compare(now, to) >= 0) break;
+    for await (const slot of slotsOf(dependencies, target, { from: now, to })) {
+      if (isPlaceOf(booking, slot)) continue;
+      earliest = slot.startsAt;
+      break;
+    }
+  }
+  return earliest === undefined
+    ? undefined
+    : mondayOf(Temporal.Instant.fromEpochMilliseconds(earliest).toZonedDateTimeISO(booking.timeZone).toPlainDate());
+}
+
+/** By start; of several places at the same time the one on the first resource. */
+async function readTimes(
+  dependencies: CalendarDependencies,
+  targets: Target[],
+  booking: OwnBooking,
+  period: InstantPeriod,
+): Promise<OwnTime[]> {
+  const places = new Map<string, Slot>();
+  for (const target of targets) {
+    for await (const slot of slotsOf(dependencies, target, period)) {
+      const time = `${slot.startsAt} ${slot.endsAt}`;
+      if (!isPlaceOf(booking, slot) && !places.has(time)) places.set(time, slot);
+    }
+  }
+  return [...places.values()].toSorted((a, b) => a.startsAt - b.startsAt || a.endsAt - b.endsAt).map(toOwnTime);
+}
+
+interface InstantPeriod {
+  from: Temporal.Instant;
+  to: Temporal.Instant;
+}
+
+async function* slotsOf(
+  dependencies: CalendarDependencies,
+  target: Target,
+  { from, to }: InstantPeriod,
+): AsyncGenerator<Slot> {
+  if (Temporal.Instant.compare(from, to) >= 0) return;
+  for await (const part of readSlots(dependencies, { ...target, from: from.toString(), to: to.toString() }))
+    for (const { slot } of part) yield slot;
+}
+
+function toOwnTime({ startsAt, endsAt, timeslotReference, details }: Slot): OwnTime {
+  const [start, end] = [new Date(startsAt), new Date(endsAt)];
+  const appointmentReference = appointmentOf(details);
+  const place =
+    appointmentReference === null ? { timeslotReference: timeslotReference!, start } : { appointmentReference };
+  return { start, end, place };
+}
+
+/** Null for a free place. */
+function appointmentOf(details: string): string | null {
+  return (JSON.parse(details) as { appointmentReference: string | null }).appointmentReference;
+}
+
+/** Where it is already. */
+function isPlaceOf({ startsAt, endsAt }: OwnBooking, slot: Slot): boolean {
+  return slot.startsAt === Date.parse(startsAt) && slot.endsAt === Date.parse(endsAt);
+}
+
+function parseDate(text: string): Temporal.PlainDate {
+  try {
+    return Temporal.PlainDate.from(text);
+  } catch {
+    throw new DomainError('slot.invalid', { errors: [{ pointer: '/date', detail: 'must be a date, YYYY-MM-DD' }] });
+  }
+}
+
+function mondayOf(date: Temporal.PlainDate): Temporal.PlainDate {
+  return date.subtract({ days: date.dayOfWeek - 1 });
+}
+
+function startOf(date: Temporal.PlainDate, { timeZone }: OwnBooking): Temporal.Instant {
+  return instantOf(date.toPlainDateTime(), timeZone);
+}
+
+function laterOf(a: Temporal.Instant, b: Temporal.Instant): Temporal.Instant {
+  return Temporal.Instant.compare(a, b) > 0 ? a : b;
+}
+
+function clamp(date: Temporal.PlainDate, first: Temporal.PlainDate, last: Temporal.PlainDate): Temporal.PlainDate {
+  if (Temporal.PlainDate.compare(date, first) < 0) return first;
+  return Temporal.PlainDate.compare(date, last) > 0 ? last : date;
+}

@@ -1,0 +1,39 @@
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import { isUuid } from '@scheduling/runtime';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { getParticipation, type ParticipationKey } from '../participation/get-participation.ts';
+
+/**
+ * The token of a person's link, for the address that the person has now. Rejects with `participation.not_found`,
+ * `provider.not_found`, or `service.unavailable` if the customer service does not answer.
+ */
+export async function getParticipationLink(dependencies: CalendarDependencies, key: ParticipationKey): Promise<string> {
+  const { crmId } = key;
+  const { id: participationId } = await getParticipation(dependencies, key);
+  const row = await dependencies.database.kysely
+    .selectFrom('participation')
+    .select(['customerId', 'email'])
+    .where('crmId', '=', crmId)
+    .where('id', '=', participationId)
+    .executeTakeFirst();
+  if (row === undefined) throw new DomainError('participation.not_found');
+  const { customerId, email } = row;
+  const recipient =
+    customerId === null
+      ? undefined
+      : await undefinedIfNotFound(dependencies.customers.getRecipient({ crmId, customerId }));
+  return issueParticipationLink(dependencies, {
+    crmId,
+    participationId,
+    email: recipient?.email ?? email ?? undefined,
+  });
+}
+
+/** The token of a link in a mail to this address. */
+export function issueParticipationLink(
+  { links }: CalendarDependencies,
+  { crmId, participationId, email }: { crmId: string; participationId: string; email: string | undefined },
+): string {
+  if (!isUuid(participationId)) throw new DomainError('participation.not_found');
+  return links.issue({ purpose: 'booking', crmId, participationId }, email);
+}
