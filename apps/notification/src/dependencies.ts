@@ -17,6 +17,8 @@ export interface NotificationDependencies {
   erasures: ClientOf<typeof ErasureServiceService>;
   /** The sender for CRMs without their own address. */
   senderAddress: string;
-  /** The base URL of links. */
+  /** The base URL of links to verify addresses. */
   publicUrl: string;
+  /** The base URL of links to bookings, without a trailing slash. */
+  pageUrl: string;
 }

@@ -40,6 +40,7 @@ export function createNotificationService(
       const {
         senderAddress,
         publicUrl,
+        pageUrl,
         smtpUrl,
         sandboxSmtpUrl,
         smtpConnections: connections,
@@ -55,6 +56,7 @@ export function createNotificationService(
         erasures: connect(ErasureServiceService, 'customer', config.customerAddress),
         senderAddress,
         publicUrl,
+        pageUrl,
       };
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);

@@ -465,6 +465,7 @@ function calendarOf(template: MailTemplate, isInvited: boolean): CalendarMethod 
       return isInvited ? 'CANCEL' : undefined;
     case 'request-received':
     case 'request-declined':
+    case 'request-withdrawn':
     case 'request-changed':
     case 'email-verification':
       return undefined;

@@ -4,6 +4,7 @@ export const participationMailTemplates = [
   'request-received',
   'request-confirmed',
   'request-declined',
+  'request-withdrawn',
   'booking-moved',
   'appointment-changed',
   'request-changed',

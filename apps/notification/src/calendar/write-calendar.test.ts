@@ -49,4 +49,12 @@ describe('the content lines of a calendar (RFC 5545, 3.1)', () => {
     expect(event.location).toBe(text);
     expect(event.description).toBe(text);
   });
+
+  it('have a URL, folded like the others', () => {
+    const url = `https://page.example/booking/${'aB-_9'.repeat(30)}`;
+    const calendar = writeCalendar({ ...booking, url });
+    for (const line of calendar.split('\r\n')) expect(Buffer.byteLength(line), line).toBeLessThanOrEqual(75);
+    const event = new ICAL.Component(ICAL.parse(calendar) as unknown[]).getFirstSubcomponent('vevent')!;
+    expect(event.getFirstPropertyValue('url')).toBe(url);
+  });
 });

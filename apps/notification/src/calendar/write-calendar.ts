@@ -40,6 +40,8 @@ export interface CalendarBooking {
   timeZone: string;
   location: string;
   description: string;
+  /** A page about it. */
+  url?: string | undefined;
   organizer: CalendarOrganizer;
   attendee: { name: string; address: string };
   writtenAt: Date;
@@ -77,6 +79,7 @@ export function writeCalendar(booking: CalendarBooking): string {
     summary: booking.summary,
     location: booking.location || null,
     description: booking.description || null,
+    url: booking.url ?? null,
     status: cancelled ? ICalEventStatus.CANCELLED : ICalEventStatus.CONFIRMED,
     busystatus: cancelled ? ICalEventBusyStatus.FREE : ICalEventBusyStatus.BUSY,
     organizer: organizerOf(booking.organizer),

@@ -14,21 +14,62 @@ export interface MailTexts {
 export interface Texts {
   greeting: (name: string) => string;
   mails: Record<MailTemplate, MailTexts>;
-  labels: { where: string; price: string; reference: string; message: (provider: string) => string };
+  labels: {
+    where: string;
+    price: string;
+    reference: string;
+    message: (provider: string) => string;
+    /** Of what the person has written to the provider. */
+    ownMessage: (provider: string) => string;
+  };
   /** What was cancelled, and through which CRM if it is known. */
-  cancelled: { booking: (crm: string | undefined) => string; appointment: (crm: string | undefined) => string };
+  cancelled: {
+    booking: (crm: string | undefined) => string;
+    appointment: (crm: string | undefined) => string;
+    /** By the person. */
+    byYourself: string;
+  };
+  /** The person's link. */
+  link: { booking: LinkTexts; request: LinkTexts };
+  /** Whom to ask: the provider's address and numbers follow. */
+  contact: {
+    /** When the link no longer changes anything, */
+    later: (provider: string) => string;
+    /** and before that if it only cancels. */
+    laterOrToMove: (provider: string) => string;
+    /** Where no link changes anything. */
+    toChange: (provider: string) => string;
+    /** About what has ended. */
+    questions: (provider: string) => string;
+  };
   /** About the attached calendar file. */
-  calendar: { invitation: string; cancellation: string };
+  calendar: {
+    invitation: string;
+    /** Of an event that may be in the calendar already. */
+    update: string;
+    cancellation: string;
+    /** What an answer to the invitation does not do. */
+    declining: string;
+  };
   verification: {
     /** The person whose address is to be confirmed. */
     labels: { crm: string; name: string; email: string };
     action: string;
-    /** What to do when the button does not work. */
-    fallback: string;
     expiry: string;
     unexpected: string;
   };
+  /** What to do when the button of a link does not work. */
+  fallback: string;
   automatic: string;
+}
+
+/** What the link to a booking or a request is for, and until when it can be cancelled. */
+export interface LinkTexts {
+  view: string;
+  cancel: string;
+  /** To another time, or cancel. */
+  change: string;
+  until: (time: string) => string;
 }
 
 /** An incomplete language: missing texts fall back to English. */

@@ -43,6 +43,8 @@ interface Facts {
   end?: string;
   price?: Price;
   language?: string;
+  cancellableUntil?: string;
+  movable?: boolean;
 }
 
 interface Change {
@@ -51,6 +53,7 @@ interface Change {
   provider?: Partial<Provider>;
   crm?: Partial<Crm>;
   actor?: string;
+  link?: string;
 }
 
 const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
@@ -67,6 +70,9 @@ function compose(facts: Facts, change: Change = {}): MailContent {
     end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
     address: facts.address,
     price: facts.price,
+    selfService: change.link !== undefined,
+    cancellableUntil: facts.cancellableUntil === undefined ? undefined : new Date(facts.cancellableUntil),
+    movable: facts.movable ?? false,
   };
   const [by, through, recipient] = [
     { ...provider, ...change.provider },
@@ -88,6 +94,7 @@ function compose(facts: Facts, change: Change = {}): MailContent {
       attendeeAddress: recipient.email,
       known: undefined,
     }),
+    link: change.link,
     writtenAt: new Date('2030-06-01T00:00:00Z'),
   });
 }
@@ -179,8 +186,9 @@ describe('a verification mail', () => {
 });
 
 describe('the contact lines of a mail', () => {
-  const linksOf = ({ html }: MailContent) =>
-    [...html.matchAll(/href="((?:tel|mailto):[^"]*)"/g)].map((match) => match[1]);
+  const linksOf = ({ html }: MailContent) => [
+    ...new Set([...html.matchAll(/href="((?:tel|mailto):[^"]*)"/g)].map((match) => match[1])),
+  ];
 
   it('can be tapped', () => {
     const contact = { email: 'desk?x&y@yoga.example', phone: '+49 (0)30 123-45 67', mobile: '0170/12 34 567' };
@@ -259,7 +267,7 @@ describe('the price and the reference', () => {
     },
   );
 
-  it.each(['request-declined', 'booking-cancelled', 'appointment-cancelled'] as const)(
+  it.each(['request-declined', 'request-withdrawn', 'booking-cancelled', 'appointment-cancelled'] as const)(
     'is only the reference in %s',
     (template) => {
       const { text } = compose({ price }, { mail: { template } });
@@ -281,7 +289,8 @@ describe('who cancelled', () => {
     ],
     ['appointment-cancelled', '', 'en', '\nThe cancellation applies to everyone taking part.'],
     ['booking-cancelled', 'crm:key', 'de', 'Die Stornierung erfolgte über Studio und betrifft nur diese Buchung.'],
-    ['booking-cancelled', 'person', 'de', '\nDie Stornierung betrifft nur diese Buchung.'],
+    ['booking-cancelled', 'person', 'de', '\nSie haben diese Buchung storniert.'],
+    ['booking-cancelled', 'person', 'en', '\nYou have cancelled this booking.'],
     ['appointment-cancelled', 'crm:key', 'de', 'Die Absage erfolgte über Studio und gilt für alle Teilnehmenden.'],
     ['appointment-cancelled', 'service', 'de', '\nDie Absage gilt für alle Teilnehmenden.'],
   ] as const)('is in %s by %s, in %s, as far as it is known', (template, actor, language, sentence) => {
@@ -292,6 +301,157 @@ describe('who cancelled', () => {
 
   it('is not in other mails', () => {
     expect(compose({}).text).not.toContain('through');
+  });
+
+  it('decides whose message it is', () => {
+    const [own, theirs] = ['person', 'crm:key'].map((actor) =>
+      compose({ message: 'I am ill' }, { mail: cancelled, actor }),
+    ) as [MailContent, MailContent];
+    expect(own.text).toContain('Your message to Yoga & Co:\n> I am ill\n');
+    expect(own.html).toMatch(/>Your message to Yoga &amp; Co<\/p>[^]*>I am ill</);
+    expect(eventOf(own.calendars[0]!.text).description).not.toContain('I am ill');
+    expect(theirs.text).toContain('Message from Yoga & Co:\n> I am ill\n');
+    expect(eventOf(theirs.calendars[0]!.text).description).toContain('I am ill');
+  });
+});
+
+describe('the person’s link', () => {
+  const link = 'https://page.example/booking/AbC-_123';
+  const contact = { email: 'desk@yoga.example', phone: '+49 30 1', mobile: 'ask Mia' };
+  const cancellableUntil = '2030-06-30T22:30:00Z';
+  const withLink = (facts: Facts, mail = confirmed, by: Partial<Provider> = contact) =>
+    compose({ cancellableUntil, ...facts }, { link, mail, provider: by });
+  const sectionsOf = ({ text }: MailContent) => text.split('\n-- \n')[0]!.trimEnd().split('\n\n');
+
+  it.each([
+    {
+      what: 'changes a booking',
+      mail: confirmed,
+      facts: { movable: true },
+      says: ['Change or cancel', 'Possible until Mon, 1 Jul 2030, 00:30 (CEST).', 'After that, please contact'],
+    },
+    {
+      what: 'only cancels a booking',
+      mail: confirmed,
+      facts: {},
+      says: [
+        'Cancel',
+        'Possible until Mon, 1 Jul 2030, 00:30 (CEST).',
+        'After that, or to change the time, please contact',
+      ],
+    },
+    {
+      what: 'changes a request',
+      mail: { template: 'request-received' as const },
+      facts: { movable: true },
+      says: [
+        'Change or cancel',
+        'You can cancel the request until Mon, 1 Jul 2030, 00:30 (CEST).',
+        'After that, please contact',
+      ],
+    },
+    {
+      what: 'changes a request, in German',
+      mail: { template: 'request-changed' as const },
+      facts: { movable: true, language: 'de' },
+      says: [
+        'Ändern oder zurückziehen',
+        'Sie können die Anfrage bis Mo., 1. Juli 2030, 00:30 Uhr (MESZ) zurückziehen.',
+        'Danach wenden Sie sich bitte an',
+      ],
+    },
+  ])('$what, and the mail says until when and whom to ask then', ({ mail, facts, says: [label, until, advice] }) => {
+    const content = withLink(facts, mail);
+    expect(sectionsOf(content)).toContain(`${label}:\n${link}`);
+    expect(sectionsOf(content)).toContain(`${until}\n${advice} Yoga & Co: desk@yoga.example, +49 30 1, ask Mia`);
+    expect(content.html.match(new RegExp(`href="${link}"`, 'g'))).toHaveLength(2);
+    expect(content.html).toContain(`>${label}</a>`);
+    expect(content.html).toContain(`>${link}</a>`);
+    expect(content.html).toContain(`>${until}</p>`);
+    expect(content.html).toMatch(
+      new RegExp(
+        `>${advice} Yoga &amp; Co: <a [^>]*href="mailto:desk@yoga.example"[^>]*>desk@yoga.example</a>, <a [^>]*href="tel:\\+49301"[^>]*>\\+49 30 1</a>, ask Mia</p>`,
+      ),
+    );
+  });
+
+  it.each([
+    { what: 'it is too late', facts: { cancellableUntil: '2030-05-31T23:59:59Z', movable: true } },
+    { what: 'that is not known', facts: { cancellableUntil: undefined, movable: true } },
+  ])('promises nothing if $what', ({ facts }) => {
+    const content = compose({ movable: true, ...(facts as Facts) }, { link, provider: contact });
+    expect(sectionsOf(content)).toContain(`Your booking:\n${link}`);
+    expect(content.text).toContain(
+      '\nTo change or cancel, please contact Yoga & Co: desk@yoga.example, +49 30 1, ask Mia\n',
+    );
+    expect(content.text).not.toMatch(/until|After that/);
+  });
+
+  it.each([
+    [cancelled, 'Your booking'],
+    [{ template: 'appointment-cancelled' }, 'Your booking'],
+    [{ template: 'request-declined' }, 'Your request'],
+    [{ template: 'request-withdrawn' }, 'Your request'],
+  ] as const)('shows what has ended, and promises nothing: $0.template', (mail, label) => {
+    const content = withLink({ movable: true }, mail);
+    expect(sectionsOf(content)).toContain(`${label}:\n${link}`);
+    expect(content.text).not.toMatch(/until|contact Yoga/);
+  });
+
+  it('needs no contact', () => {
+    const content = withLink({ movable: true }, confirmed, {});
+    expect(sectionsOf(content)).toContain('Possible until Mon, 1 Jul 2030, 00:30 (CEST).');
+    expect(content.text).not.toContain('please contact');
+  });
+
+  it.each([
+    [confirmed, 'To change or cancel, please contact Yoga & Co: '],
+    [{ template: 'request-received' }, 'To change or cancel, please contact Yoga & Co: '],
+    [cancelled, 'If you have any questions, please contact Yoga & Co: '],
+  ] as const)('is replaced by a contact in a mail without it, if there is one: $0.template', (mail, advice) => {
+    const facts = { cancellableUntil, movable: true };
+    const content = compose(facts, { mail, provider: { phone: '+49 30 1' } });
+    expect(sectionsOf(content)).toContain(`${advice}+49 30 1`);
+    expect(content.html).not.toContain('class="button"');
+    expect(compose(facts, { mail }).text).not.toMatch(/please contact|until/);
+  });
+
+  it('is in the calendar file that adds the event, with what declining does not do', () => {
+    const event = eventOf(withLink({ movable: true, message: 'Bring a mat' }).calendars[0]!.text);
+    expect(event.component.getFirstPropertyValue('url')).toBe(link);
+    expect(event.description).toBe(
+      [
+        'Bring a mat',
+        `Change or cancel: ${link}\nPossible until Mon, 1 Jul 2030, 00:30 (CEST).\nDeclining the invitation in your calendar does not cancel the booking.`,
+        'Yoga & Co\ndesk@yoga.example\n+49 30 1\nask Mia',
+      ].join('\n\n'),
+    );
+    expect(withLink({}).text).toContain('Declining the invitation in your calendar does not cancel the booking.');
+  });
+
+  it('is not in the calendar file of a mail without it, or that removes the event', () => {
+    for (const content of [compose({ cancellableUntil }, { provider: contact }), withLink({}, cancelled)]) {
+      const event = eventOf(content.calendars[0]!.text);
+      expect(event.component.getFirstPropertyValue('url')).toBeNull();
+      expect(event.description).not.toMatch(/page\.example|until/);
+    }
+  });
+
+  it.each(
+    sampleMails('anna@example.com').filter(({ template }) => !/^(?:booking|request|appointment)-/.test(template)),
+  )('is not in $template in $language', ({ content: { text, html, calendars } }) => {
+    expect([text, html, ...calendars.map((each) => each.text)].join('\n')).not.toContain('/booking/');
+  });
+});
+
+describe('the calendar file', () => {
+  it.each([
+    ['booking-confirmed', 'The attached file adds the appointment to your calendar.'],
+    ['request-confirmed', 'The attached file adds the appointment to your calendar.'],
+    ['booking-moved', 'The attached file updates your calendar.'],
+    ['appointment-changed', 'The attached file updates your calendar.'],
+  ] as const)('of %s is explained', (template, note) => {
+    expect(compose({}, { mail: { template, calendar: 'REQUEST' } }).text).toContain(note);
   });
 });
 
@@ -306,6 +466,7 @@ describe('a link to what has ended', () => {
 
   it.each([
     { template: 'request-declined' },
+    { template: 'request-withdrawn' },
     cancelled,
     { template: 'appointment-cancelled', calendar: 'CANCEL' },
   ] as const)('is nowhere in $template', (mail) => {

@@ -13,10 +13,11 @@ import {
   linesOfLocation,
   titleOf,
 } from './describe-appointment.ts';
+import { actionOf, adviceOf } from './describe-link.ts';
 import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
 import { contactOf, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
-import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
+import { type MailOfChange, participationMailKinds, person } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
 /** Who receives a mail, as of now. */
@@ -42,6 +43,8 @@ export interface ParticipationMail {
   senderAddress: string;
   /** Of the event in the person's calendar. */
   organizer: CalendarOrganizer;
+  /** The person's link to the booking. */
+  link?: string | undefined;
   writtenAt: Date;
 }
 
@@ -58,7 +61,7 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
     subject: parts.subject,
     text: renderText(parts),
     html: renderHtml(parts),
-    calendars: mail.calendar ? [calendarOf(request, mail.calendar, language.locale)] : [],
+    calendars: mail.calendar ? [calendarOf(request, mail.calendar, language)] : [],
   };
 }
 
@@ -68,6 +71,7 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
   const message = multiLine(mailData.message ?? '');
+  const label = isByPerson(request) ? texts.labels.ownMessage : texts.labels.message;
   return {
     locale,
     tone: toneOf(mail),
@@ -80,29 +84,47 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
     lead,
     cause: causeOf(request, texts),
     appointment: describeAppointment(facts, provider, locale, detailsOf(request, { texts, locale })),
-    message: message ? { label: texts.labels.message(name), lines: message.split('\n') } : undefined,
-    calendarNote:
-      mail.calendar && (mail.calendar === 'REQUEST' ? texts.calendar.invitation : texts.calendar.cancellation),
+    message: message ? { label: label(name), lines: message.split('\n') } : undefined,
+    action: actionOf(request, { texts, locale }),
+    advice: adviceOf(request, texts),
+    calendarNote: calendarNoteOf(mail, texts),
     contact: contactOf(provider),
     imprints: imprintsOf(crm, provider),
     texts,
   };
 }
 
+/** By the link: what comes with such a change is a message to the provider. */
+function isByPerson({ actor }: ParticipationMail): boolean {
+  return actor === person;
+}
+
 /**
- * The CRM acts for the provider as well as for the customer, so all that is known of a change is through which CRM it
- * was made.
+ * A CRM acts for the provider as well as for the customer, so all that is known of a change that it made is through
+ * which CRM.
  */
-function causeOf({ mail: { template }, actor, crm }: ParticipationMail, { cancelled }: Texts): string | undefined {
+function causeOf(request: ParticipationMail, { cancelled }: Texts): string | undefined {
+  const {
+    mail: { template },
+    actor,
+    crm,
+  } = request;
   const through = actor.startsWith('crm:') ? senderNameOf(crm) : undefined;
   switch (template) {
     case 'booking-cancelled':
-      return cancelled.booking(through);
+      return isByPerson(request) ? cancelled.byYourself : cancelled.booking(through);
     case 'appointment-cancelled':
       return cancelled.appointment(through);
     default:
       return undefined;
   }
+}
+
+function calendarNoteOf({ template, calendar }: MailOfChange, { calendar: texts }: Texts): string | undefined {
+  if (calendar === undefined) return undefined;
+  if (calendar === 'CANCEL') return texts.cancellation;
+  const isUpdate = template === 'booking-moved' || template === 'appointment-changed';
+  return `${isUpdate ? texts.update : texts.invitation} ${texts.declining}`;
 }
 
 /** No price once it has ended: the service does not know whether the provider charges for it. */
@@ -117,8 +139,8 @@ function toneOf({ template }: MailOfChange): Tone {
   return participationMailKinds[template].tone;
 }
 
-function calendarOf(request: ParticipationMail, method: CalendarMethod, locale: string): MailCalendar {
-  const { participationId, version, recipient, mailData, provider, organizer, writtenAt } = request;
+function calendarOf(request: ParticipationMail, method: CalendarMethod, language: Language): MailCalendar {
+  const { participationId, version, recipient, provider, organizer, link, writtenAt } = request;
   const facts = factsOf(request);
   const text = writeCalendar({
     participationId,
@@ -128,18 +150,27 @@ function calendarOf(request: ParticipationMail, method: CalendarMethod, locale: 
     start: facts.start!,
     end: facts.end!,
     timeZone: provider.timeZone,
-    location: linesOfLocation(facts.address, locale).join(', '),
-    description: [
-      multiLine(mailData.message ?? ''),
-      [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n'),
-    ]
-      .filter(Boolean)
-      .join('\n\n'),
+    location: linesOfLocation(facts.address, language.locale).join(', '),
+    description: descriptionOf(request, method, language),
+    url: method === 'REQUEST' ? link : undefined,
     organizer,
     attendee: addressOf(recipient),
     writtenAt,
   });
   return { method, text };
+}
+
+function descriptionOf(request: ParticipationMail, method: CalendarMethod, language: Language): string {
+  const { provider, mailData } = request;
+  const action = actionOf(request, language);
+  const link = action && [`${action.label}: ${action.url}`, ...action.notes];
+  return [
+    isByPerson(request) ? '' : multiLine(mailData.message ?? ''),
+    method === 'REQUEST' && [...(link ?? []), language.texts.calendar.declining].join('\n'),
+    [singleLine(provider.name), ...contactOf(provider).map(({ text }) => text)].join('\n'),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
 }
 
 function addressOf({ name, email }: Recipient): MailAddress {

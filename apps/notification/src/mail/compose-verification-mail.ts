@@ -25,7 +25,7 @@ export function composeVerificationMail({
   const name = singleLine([user.firstName, user.lastName].filter(Boolean).join(' '));
   const { subject, ...mail } = texts.mails['email-verification'];
   const crmName = singleLine(crm.name);
-  const { labels, action, fallback, expiry, unexpected } = texts.verification;
+  const { labels, action, expiry, unexpected } = texts.verification;
   const parts: MailParts = {
     locale,
     tone: 'neutral',
@@ -42,7 +42,6 @@ export function composeVerificationMail({
     action: {
       label: action,
       url: verificationLink(publicUrl, verification.token),
-      fallback,
       notes: [expiry, unexpected],
     },
     contact: [],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatPeriod } from './format-period.ts';
+import { formatMoment, formatPeriod } from './format-period.ts';
 
 /** With one kind of space: Intl has several. */
 function period(start: string, end: string, timeZone = 'Europe/Berlin', locale = 'en') {
@@ -156,5 +156,19 @@ describe('any other period', () => {
     ['en-US', '9:00 AM'],
   ])('is one time within a minute: %s', (locale, time) => {
     expect(period('2026-06-01T07:00Z', '2026-06-01T07:00:30Z', 'Europe/Berlin', locale).lines[1]).toBe(time);
+  });
+});
+
+describe('a moment', () => {
+  it.each([
+    ['2026-12-01T13:00Z', 'Europe/Berlin', 'en', 'Tue, 1 Dec 2026, 14:00 (CET)'],
+    ['2026-06-30T22:05Z', 'Europe/Berlin', 'en', 'Wed, 1 Jul 2026, 00:05 (CEST)'],
+    ['2026-12-01T13:00Z', 'America/New_York', 'en', 'Tue, Dec 1, 2026, 8:00 AM (EST)'],
+    ['2026-12-01T13:00Z', 'Europe/Vienna', 'de-AT', 'Di., 1. Dez. 2026, 14:00 Uhr (MEZ)'],
+    // The hour that the clock shows twice.
+    ['2026-10-25T00:30Z', 'Europe/Berlin', 'en', 'Sun, 25 Oct 2026, 02:30 (CEST)'],
+    ['2026-10-25T01:30Z', 'Europe/Berlin', 'en', 'Sun, 25 Oct 2026, 02:30 (CET)'],
+  ])('%s in %s for %s', (at, timeZone, locale, text) => {
+    expect(formatMoment(new Date(at), timeZone, locale).replaceAll(/\s/g, ' ')).toBe(text);
   });
 });

@@ -26,10 +26,7 @@ const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({
 
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
-  const place = { timeZone, locale: regionalLocale(locale, timeZone) };
-  const { date, moment, time, unit, zone, weekday, day, month } = formats.memo(`${place.locale} ${timeZone}`, {
-    context: place,
-  });
+  const { date, moment, time, unit, zone, weekday, day, month } = formatsOf(timeZone, locale);
   const sameDay = date.format(start) === date.format(end);
   const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string =>
     format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
@@ -53,6 +50,13 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
   };
 }
 
+/** A date and a time with the short name of the time zone, such as `Tue, 1 Dec 2026, 14:00 (CET)`. */
+export function formatMoment(at: Date, timeZone: string, locale: string): string {
+  const { shortDate, time, shortZone, unit } = formatsOf(timeZone, locale);
+  const zone = shortZone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? timeZone;
+  return `${shortDate.format(at)}, ${time.format(at)}${unit} (${zone})`;
+}
+
 /** UTC, UTC+2, UTC−3:30. */
 function nameOffset({ offset }: Temporal.ZonedDateTime): string {
   const [, sign, hours, minutes] = /^([+-])0?(\d+):(.+)$/.exec(offset)!;
@@ -69,6 +73,11 @@ function regionalLocale(locale: string, timeZone: string): string {
   return language === 'en' && region === undefined && european.test(timeZone) ? 'en-GB' : locale;
 }
 
+function formatsOf(timeZone: string, locale: string): ReturnType<typeof createFormats> {
+  const place = { timeZone, locale: regionalLocale(locale, timeZone) };
+  return formats.memo(`${place.locale} ${timeZone}`, { context: place });
+}
+
 function createFormats({ timeZone, locale }: Place) {
   const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
     new Intl.DateTimeFormat(locale, { timeZone, ...options });
@@ -79,6 +88,8 @@ function createFormats({ timeZone, locale }: Place) {
     time,
     unit: unitOf(time),
     zone: format({ timeZoneName: 'long', year: 'numeric' }),
+    shortDate: format({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' }),
+    shortZone: format({ timeZoneName: 'short', year: 'numeric' }),
     weekday: format({ weekday: 'short' }),
     day: format({ day: 'numeric' }),
     month: format({ day: 'numeric', month: 'short' }),

@@ -26,12 +26,14 @@ export interface MailParts {
   /** What the mail is about if not an appointment. */
   facts?: Detail[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
-  action?: { label: string; url: string; fallback: string; notes: string[] } | undefined;
+  action?: { label: string; url: string; notes: string[] } | undefined;
+  /** Whom to ask, and by what. */
+  advice?: { text: string; contact: ContactLine[] } | undefined;
   /** What the attached file is for. */
   calendarNote?: string | undefined;
   contact: ContactLine[];
   imprints: string[][];
-  texts: Pick<Texts, 'labels' | 'automatic'>;
+  texts: Pick<Texts, 'labels' | 'fallback' | 'automatic'>;
 }
 
 const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.url)), cache: true, autoEscape: true });
@@ -51,7 +53,8 @@ export function renderText(parts: MailParts): string {
         .join('\n'),
     parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
-    parts.action && [`${parts.action.label}:`, parts.action.url, '', ...parts.action.notes].join('\n'),
+    parts.action && `${parts.action.label}:\n${parts.action.url}`,
+    [...(parts.action?.notes ?? []), parts.advice && adviceLine(parts.advice)].filter(Boolean).join('\n'),
     parts.calendarNote,
   ];
   const contact = [parts.name, ...parts.contact.map(({ text }) => text)];
@@ -61,6 +64,10 @@ export function renderText(parts: MailParts): string {
 
 function linesOf({ title, period, where, details }: AppointmentView): string[] {
   return [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)];
+}
+
+function adviceLine({ text, contact }: NonNullable<MailParts['advice']>): string {
+  return `${text} ${contact.map((line) => line.text).join(', ')}`;
 }
 
 const detailLine = ({ label, value }: Detail): string => `${label}: ${value}`;

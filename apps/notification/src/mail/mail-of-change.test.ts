@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { describe, expect, it } from 'vitest';
-import { mailOfChange, participationMailKinds } from './mail-of-change.ts';
+import { mailOfChange, participationMailKinds, person } from './mail-of-change.ts';
 
 const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const { CREATED, UPDATED, APPOINTMENT_CANCELLED, APPOINTMENT_CHANGED, MOVED } = ParticipationChangeCause;
@@ -39,7 +39,9 @@ const changes = [
 
 describe('the mail of a change', () => {
   it.each(changes)('$cause from $fromState to $toState', (change) => {
-    const [mail, withoutInvitation] = [false, true].map((neverInvited) => mailOfChange({ ...change, neverInvited }));
+    const [mail, withoutInvitation] = [false, true].map((neverInvited) =>
+      mailOfChange({ ...change, neverInvited, actor: 'crm:key' }),
+    );
     expect(mail && `${mail.template} ${mail.calendar}`).toBe(
       mails.get(`${change.cause} ${change.fromState} ${change.toState}`),
     );
@@ -49,10 +51,18 @@ describe('the mail of a change', () => {
   });
 });
 
+it('a request that its person cancels is withdrawn, not declined', () => {
+  const change = { cause: UPDATED, fromState: REQUESTED, toState: CANCELED, neverInvited: true, actor: person };
+  expect(mailOfChange(change)).toEqual({ template: 'request-withdrawn' });
+  expect(mailOfChange({ ...change, fromState: BOOKED, neverInvited: false })).toEqual({
+    template: 'booking-cancelled',
+    calendar: 'CANCEL',
+  });
+});
+
 describe('what a mail does to the calendar if that was not recorded', () => {
   it.each(Object.entries(participationMailKinds))('%s: $calendar', (template, { calendar }) => {
-    const known = mails
-      .values()
+    const known = [...mails.values(), 'request-withdrawn undefined']
       .filter((mail) => mail.startsWith(`${template} `))
       .map((mail) => mail.split(' ')[1]);
     // Also removes from the calendar what may not be there.

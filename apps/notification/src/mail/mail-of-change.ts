@@ -6,6 +6,9 @@ import type { Tone } from './layout.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
 
+/** The actor of a change that the person has made by the link to the booking, as events say it. */
+export const person = 'person';
+
 export interface MailOfChange {
   template: ParticipationMailTemplate;
   /**
@@ -16,6 +19,8 @@ export interface MailOfChange {
 }
 
 interface ParticipationMailKind {
+  /** What the person has, or had. */
+  about: 'booking' | 'request';
   tone: Tone;
   /**
    * What the mail does to the calendar of a person who was booked. Appointment cancelled may be about somebody who was
@@ -27,15 +32,17 @@ interface ParticipationMailKind {
 }
 
 export const participationMailKinds: Record<ParticipationMailTemplate, ParticipationMailKind> = {
-  'booking-confirmed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
-  'request-received': { tone: 'waiting', calendar: undefined, isUrgent: false },
-  'request-confirmed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
-  'request-declined': { tone: 'ended', calendar: undefined, isUrgent: true },
-  'booking-moved': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
-  'appointment-changed': { tone: 'good', calendar: 'REQUEST', isUrgent: false },
-  'request-changed': { tone: 'waiting', calendar: undefined, isUrgent: false },
-  'booking-cancelled': { tone: 'ended', calendar: 'CANCEL', isUrgent: true },
-  'appointment-cancelled': { tone: 'ended', calendar: 'CANCEL', isUrgent: true },
+  'booking-confirmed': { about: 'booking', tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-received': { about: 'request', tone: 'waiting', calendar: undefined, isUrgent: false },
+  'request-confirmed': { about: 'booking', tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-declined': { about: 'request', tone: 'ended', calendar: undefined, isUrgent: true },
+  // Who has withdrawn a request knows it.
+  'request-withdrawn': { about: 'request', tone: 'ended', calendar: undefined, isUrgent: false },
+  'booking-moved': { about: 'booking', tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'appointment-changed': { about: 'booking', tone: 'good', calendar: 'REQUEST', isUrgent: false },
+  'request-changed': { about: 'request', tone: 'waiting', calendar: undefined, isUrgent: false },
+  'booking-cancelled': { about: 'booking', tone: 'ended', calendar: 'CANCEL', isUrgent: true },
+  'appointment-cancelled': { about: 'booking', tone: 'ended', calendar: 'CANCEL', isUrgent: true },
 };
 
 /** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */
@@ -44,7 +51,8 @@ export function mailOfChange({
   fromState,
   toState,
   neverInvited,
-}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'neverInvited'>): MailOfChange | undefined {
+  actor,
+}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'neverInvited' | 'actor'>): MailOfChange | undefined {
   const removal = neverInvited ? undefined : 'CANCEL';
   switch (cause) {
     case ParticipationChangeCause.CREATED:
@@ -53,7 +61,8 @@ export function mailOfChange({
     case ParticipationChangeCause.UPDATED:
       if (fromState === RESERVED && toState === BOOKED) return { template: 'booking-confirmed', calendar: 'REQUEST' };
       if (fromState === REQUESTED && toState === BOOKED) return { template: 'request-confirmed', calendar: 'REQUEST' };
-      if (fromState === REQUESTED && toState === CANCELED) return { template: 'request-declined' };
+      if (fromState === REQUESTED && toState === CANCELED)
+        return { template: actor === person ? 'request-withdrawn' : 'request-declined' };
       return fromState === BOOKED && toState === CANCELED
         ? { template: 'booking-cancelled', calendar: removal }
         : undefined;

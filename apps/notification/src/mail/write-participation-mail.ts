@@ -1,4 +1,7 @@
-import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import type {
+  GetParticipationMailDataResponse,
+  IssueParticipationLinkRequest,
+} from '@scheduling/contracts/calendar/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import { composeParticipationMail, type Recipient } from './compose-participation-mail.ts';
@@ -37,6 +40,9 @@ export async function writeParticipationMail(
   ]);
   if (recipient === undefined) return undefined;
   const { provider, crm } = senders;
+  const link = mailData.selfService
+    ? await issueLink(dependencies, { crmId, participationId, email: recipient.email })
+    : undefined;
   const organizer = organizerOf(provider, senderOf(crm, senderAddress), {
     attendeeAddress: recipient.email,
     known: organizers.get(participationId),
@@ -52,6 +58,7 @@ export async function writeParticipationMail(
     crm,
     senderAddress,
     organizer,
+    link,
     writtenAt: new Date(),
   });
   const event =
@@ -83,4 +90,13 @@ async function findRecipient(
   if (customerId === undefined) return email === undefined ? undefined : { name, email };
   const recipient = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));
   return recipient?.email === undefined ? undefined : { ...recipient, email: recipient.email };
+}
+
+/** The link to the booking, which works as long as the person has the address to which the mail goes. */
+async function issueLink(
+  { participations, pageUrl }: NotificationDependencies,
+  request: IssueParticipationLinkRequest,
+): Promise<string> {
+  const { token } = await participations.issueParticipationLink(request);
+  return `${pageUrl}/booking/${token}`;
 }

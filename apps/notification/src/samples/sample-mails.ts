@@ -53,7 +53,10 @@ const videoCall = {
 
 interface Sample {
   message?: string;
-  at?: typeof videoCall;
+  at?: typeof appointment | typeof videoCall;
+  actor?: string;
+  /** What the link does. Absent: it moves and cancels. */
+  link?: 'cancels' | 'shows';
 }
 
 const changes: Record<ParticipationMailTemplate, Sample> = {
@@ -61,14 +64,18 @@ const changes: Record<ParticipationMailTemplate, Sample> = {
   'request-received': {},
   'request-confirmed': { at: videoCall },
   'request-declined': { message: 'An diesem Tag sind wir leider ausgebucht.' },
+  'request-withdrawn': { message: 'Ich bin leider krank.', actor: 'person' },
   'booking-moved': { at: videoCall },
-  'appointment-changed': {},
-  'request-changed': {},
+  'appointment-changed': { link: 'shows' },
+  'request-changed': { link: 'cancels' },
   'booking-cancelled': { at: videoCall },
   'appointment-cancelled': { message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
 };
 
-/** Every mail in every language, with made-up data, of a CRM without a brand and of one with it. */
+/**
+ * Every mail in every language, with made-up data, of a CRM without a brand, whose mails have no link, and of one with a
+ * brand and links.
+ */
 export function sampleMails(recipient: string): SampleMail[] {
   return [...languages.keys()].flatMap((language) => {
     const crm: Crm = {
@@ -83,11 +90,11 @@ export function sampleMails(recipient: string): SampleMail[] {
       imprint: 'Studio-Verwaltung GmbH, Hafenstraße 3, 20457 Hamburg\nAG Hamburg HRB 54321, USt-IdNr. DE987654321',
     };
     const branded: Crm = { ...crm, logoUrl: 'https://booking.example/logo.png', colour: '#0b5d66' };
-    return [crm, branded].flatMap((each) => samplesOf(each, recipient));
+    return [...samplesOf(crm, recipient), ...samplesOf(branded, recipient, 'https://booking.example/booking/c2FtcGxl')];
   });
 }
 
-function samplesOf(crm: Crm, address: string): SampleMail[] {
+function samplesOf(crm: Crm, address: string, link?: string): SampleMail[] {
   const { language } = crm;
   const shared = {
     provider,
@@ -104,9 +111,10 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
       participationId,
       version: 1,
       mail: { template, calendar: participationMailKinds[template].calendar },
-      actor: 'crm:sample',
+      actor: changes[template].actor ?? 'crm:sample',
       recipient,
       mailData: mailDataOf(changes[template]),
+      link,
     }),
   }));
   const removal = composeRemovalMail({
@@ -135,13 +143,16 @@ function samplesOf(crm: Crm, address: string): SampleMail[] {
   return samples.map((sample) => ({ ...sample, language }));
 }
 
-function mailDataOf({ message, at }: Sample): GetParticipationMailDataResponse {
+function mailDataOf({ message, at = appointment, link }: Sample): GetParticipationMailDataResponse {
   return {
-    ...(at ?? appointment),
+    ...at,
     currentVersion: 1,
     reference: 'R-2027-0815',
     message,
     providerId: provider.id,
     price: { value: 18.5, currency: 'EUR' },
+    selfService: true,
+    cancellableUntil: link === 'shows' ? undefined : new Date(at.start.getTime() - 24 * 3_600_000),
+    movable: link === undefined,
   };
 }

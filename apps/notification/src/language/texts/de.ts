@@ -13,7 +13,7 @@ export const texts: PartialTexts = {
       subject: (about) => `Ihre Anfrage: ${about}`,
       status: 'Anfrage erhalten',
       headline: 'Ihre Anfrage ist angekommen',
-      lead: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
+      lead: 'Der Termin ist noch nicht gebucht. Sobald über Ihre Anfrage entschieden ist, bekommen Sie eine Nachricht.',
     },
     'request-confirmed': {
       subject: (about) => `Bestätigt: ${about}`,
@@ -26,6 +26,12 @@ export const texts: PartialTexts = {
       status: 'Abgelehnt',
       headline: 'Ihre Anfrage wurde abgelehnt',
       lead: 'Leider können wir Ihnen diesen Termin nicht anbieten.',
+    },
+    'request-withdrawn': {
+      subject: (about) => `Zurückgezogen: ${about}`,
+      status: 'Zurückgezogen',
+      headline: 'Sie haben Ihre Anfrage zurückgezogen',
+      lead: 'Sie müssen nichts weiter tun.',
     },
     'booking-moved': {
       subject: (about) => `Neuer Termin: ${about}`,
@@ -43,7 +49,7 @@ export const texts: PartialTexts = {
       subject: (about) => `Ihre Anfrage wurde geändert: ${about}`,
       status: 'Anfrage geändert',
       headline: 'Ihre Anfrage wurde geändert',
-      lead: 'Hier sehen Sie, wofür sie jetzt gilt. Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie wieder eine Nachricht.',
+      lead: 'Hier sehen Sie, wofür sie jetzt gilt. Der Termin ist noch nicht gebucht. Sobald über die Anfrage entschieden ist, bekommen Sie eine Nachricht.',
     },
     'booking-cancelled': {
       subject: (about) => `Storniert: ${about}`,
@@ -75,24 +81,48 @@ export const texts: PartialTexts = {
     price: 'Preis',
     reference: 'Vorgangsnummer',
     message: (provider) => `Nachricht von ${provider}`,
+    ownMessage: (provider) => `Ihre Nachricht an ${provider}`,
   },
   cancelled: {
     booking: (crm) =>
       `Die Stornierung ${crm === undefined ? '' : `erfolgte über ${crm} und `}betrifft nur diese Buchung.`,
     appointment: (crm) =>
       `Die Absage ${crm === undefined ? '' : `erfolgte über ${crm} und `}gilt für alle Teilnehmenden.`,
+    byYourself: 'Sie haben diese Buchung storniert.',
+  },
+  link: {
+    booking: {
+      view: 'Ihre Buchung',
+      cancel: 'Stornieren',
+      change: 'Ändern oder stornieren',
+      until: (time) => `Möglich bis ${time}.`,
+    },
+    request: {
+      view: 'Ihre Anfrage',
+      cancel: 'Zurückziehen',
+      change: 'Ändern oder zurückziehen',
+      until: (time) => `Sie können die Anfrage bis ${time} zurückziehen.`,
+    },
+  },
+  contact: {
+    later: (provider) => `Danach wenden Sie sich bitte an ${provider}:`,
+    laterOrToMove: (provider) => `Danach, oder für einen anderen Termin, wenden Sie sich bitte an ${provider}:`,
+    toChange: (provider) => `Wenn Sie etwas ändern oder absagen möchten, wenden Sie sich bitte an ${provider}:`,
+    questions: (provider) => `Bei Fragen wenden Sie sich bitte an ${provider}:`,
   },
   calendar: {
     invitation: 'Die angehängte Datei trägt den Termin in Ihren Kalender ein.',
+    update: 'Die angehängte Datei aktualisiert Ihren Kalender.',
     cancellation: 'Die angehängte Datei entfernt den Termin aus Ihrem Kalender.',
+    declining: 'Wenn Sie die Einladung in Ihrem Kalender ablehnen, bleibt die Buchung bestehen.',
   },
   verification: {
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },
     action: 'E-Mail-Adresse bestätigen',
-    fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
     expiry: 'Der Link ist 24 Stunden gültig und kann einmal verwendet werden.',
     unexpected:
       'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
   },
+  fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
   automatic: 'Diese Nachricht wurde automatisch verschickt.',
 };

@@ -27,6 +27,12 @@ export const texts: Texts = {
       headline: 'Your request was declined',
       lead: 'Unfortunately we cannot offer you this appointment.',
     },
+    'request-withdrawn': {
+      subject: (about) => `Withdrawn: ${about}`,
+      status: 'Withdrawn',
+      headline: 'You have withdrawn your request',
+      lead: 'You do not need to do anything else.',
+    },
     'booking-moved': {
       subject: (about) => `New time: ${about}`,
       status: 'Moved',
@@ -75,23 +81,47 @@ export const texts: Texts = {
     price: 'Price',
     reference: 'Reference',
     message: (provider) => `Message from ${provider}`,
+    ownMessage: (provider) => `Your message to ${provider}`,
   },
   cancelled: {
     booking: (crm) =>
       `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}affects only this booking.`,
     appointment: (crm) =>
       `The cancellation ${crm === undefined ? '' : `was made through ${crm} and `}applies to everyone taking part.`,
+    byYourself: 'You have cancelled this booking.',
+  },
+  link: {
+    booking: {
+      view: 'Your booking',
+      cancel: 'Cancel',
+      change: 'Change or cancel',
+      until: (time) => `Possible until ${time}.`,
+    },
+    request: {
+      view: 'Your request',
+      cancel: 'Cancel',
+      change: 'Change or cancel',
+      until: (time) => `You can cancel the request until ${time}.`,
+    },
+  },
+  contact: {
+    later: (provider) => `After that, please contact ${provider}:`,
+    laterOrToMove: (provider) => `After that, or to change the time, please contact ${provider}:`,
+    toChange: (provider) => `To change or cancel, please contact ${provider}:`,
+    questions: (provider) => `If you have any questions, please contact ${provider}:`,
   },
   calendar: {
     invitation: 'The attached file adds the appointment to your calendar.',
+    update: 'The attached file updates your calendar.',
     cancellation: 'The attached file removes the appointment from your calendar.',
+    declining: 'Declining the invitation in your calendar does not cancel the booking.',
   },
   verification: {
     labels: { crm: 'Account with', name: 'Name', email: 'Email address' },
     action: 'Confirm email address',
-    fallback: 'If the button does not work, open this address in your browser:',
     expiry: 'The link is valid for 24 hours and can be used once.',
     unexpected: 'Don’t recognise this account? You can ignore this email: nothing happens unless you confirm.',
   },
+  fallback: 'If the button does not work, open this address in your browser:',
   automatic: 'This message was sent automatically.',
 };

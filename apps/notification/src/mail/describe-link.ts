@@ -1,0 +1,56 @@
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import type { Provider } from '@scheduling/contracts/identity/v1';
+import type { Language } from '../language/language.ts';
+import type { Texts } from '../language/texts.ts';
+import { singleLine } from './clean-text.ts';
+import { formatMoment } from './format-period.ts';
+import type { MailParts } from './layout.ts';
+import { contactOf } from './mail-addresses.ts';
+import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
+
+/** What a mail about a participation says of the person's link. */
+export interface LinkFacts {
+  mail: MailOfChange;
+  mailData: Pick<GetParticipationMailDataResponse, 'cancellableUntil' | 'movable'>;
+  provider: Provider;
+  /** Absent: the mail has none. */
+  link?: string | undefined;
+  writtenAt: Date;
+}
+
+/** The link, with what can be done by it and until when, if that is certain. */
+export function actionOf(facts: LinkFacts, { texts, locale }: Language): MailParts['action'] {
+  const { mail, mailData, provider, link: url } = facts;
+  if (url === undefined) return undefined;
+  const { view, cancel, change, until } = texts.link[participationMailKinds[mail.template].about];
+  const deadline = deadlineOf(facts);
+  if (deadline === undefined) return { label: view, url, notes: [] };
+  const label = mailData.movable ? change : cancel;
+  return { label, url, notes: [until(formatMoment(deadline, provider.timeZone, locale))] };
+}
+
+/** Whom to ask for what the link does not do, if the provider has an address or a number. */
+export function adviceOf(facts: LinkFacts, texts: Texts): MailParts['advice'] {
+  const contact = contactOf(facts.provider);
+  const text = adviceTextOf(facts, texts);
+  return contact.length > 0 && text !== undefined
+    ? { text: text(singleLine(facts.provider.name)), contact }
+    : undefined;
+}
+
+function adviceTextOf(facts: LinkFacts, { contact }: Texts): ((provider: string) => string) | undefined {
+  if (hasEnded(facts.mail)) return facts.link === undefined ? contact.questions : undefined;
+  if (deadlineOf(facts) === undefined) return contact.toChange;
+  return facts.mailData.movable ? contact.later : contact.laterOrToMove;
+}
+
+/** Until when the person can cancel by the link; undefined if there is no link, or if it can no longer be done. */
+function deadlineOf({ mail, mailData, link, writtenAt }: LinkFacts): Date | undefined {
+  const { cancellableUntil } = mailData;
+  const isOpen = cancellableUntil !== undefined && cancellableUntil > writtenAt;
+  return link !== undefined && isOpen && !hasEnded(mail) ? cancellableUntil : undefined;
+}
+
+function hasEnded({ template }: MailOfChange): boolean {
+  return participationMailKinds[template].tone === 'ended';
+}
