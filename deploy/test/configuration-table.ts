@@ -45,6 +45,8 @@ const meanings: Record<string, string> = {
   OTEL_TRACES_SAMPLER_ARG: 'the fraction of traces that `parentbased_traceidratio` records, such as 0.1',
   TRUSTED_PROXIES:
     'addresses and networks of the proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client',
+  PAGE_URL:
+    'public address of the pages on which persons change their bookings, used in the links to them; if not set, that of the gateway (`PUBLIC_URL`)',
   PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',
   SANDBOX_SMTP_URL:

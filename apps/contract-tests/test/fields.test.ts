@@ -605,6 +605,7 @@ const operations: Record<string, Operation> = {
       { pointer: '/reminders/0', kind: integerOf(1, 525_600), nullable: false },
       { pointer: '/notifyProvider', kind: flag, nullable: false },
       { pointer: '/maxPerPerson', kind: integerOf(1, 1_000), accepts: [1, 1_000], nullable: false },
+      { pointer: '/selfService', kind: flag },
       {
         pointer: '/offers',
         kind: list,

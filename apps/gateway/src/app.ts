@@ -27,6 +27,7 @@ import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
+import { participationLinkRoutes } from './routes/participation-links.ts';
 import { participationMailRoutes } from './routes/participation-mails.ts';
 import { participationRoutes } from './routes/participations.ts';
 import { probeRoutes } from './routes/probes.ts';
@@ -47,6 +48,7 @@ export interface AppDependencies {
   logger: Logger;
   recordRequest: RecordRequest;
   publicUrl: string;
+  pageUrl: string;
   /** Shown in the API document; empty if there is none. */
   contactEmail: string;
   /** Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed. */
@@ -151,6 +153,7 @@ function crmRoutes(
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients, dependencies.publicUrl, admission),
       participationMailRoutes(clients),
+      participationLinkRoutes(clients, dependencies.pageUrl),
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
       bookingRulesRoutes(clients),

@@ -21,6 +21,8 @@ export interface Config {
   webhookAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
+  /** The public base URL of the pages for persons, without a trailing slash: used in links to their bookings. */
+  pageUrl: string;
   /** The operator's address for integrators, shown in the API document; empty if there is none. */
   contactEmail: string;
   /**
@@ -32,21 +34,29 @@ export interface Config {
 
 /** The only reader of the environment. Throws an EnvironmentError that names every fault. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  return readEnvironment(environment, (read) => ({
-    listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
-    httpPort: read.port('HTTP_PORT', 8080),
-    metricsPort: read.port('METRICS_PORT', 9_090),
-    tlsFiles: readTlsFiles(read),
-    logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
-    tracing: readTracingSettings(read),
-    nats: readNatsSettings(read),
-    identityAddress: read.text('IDENTITY_ADDRESS'),
-    calendarAddress: read.text('CALENDAR_ADDRESS'),
-    customerAddress: read.text('CUSTOMER_ADDRESS'),
-    notificationAddress: read.text('NOTIFICATION_ADDRESS'),
-    webhookAddress: read.text('WEBHOOK_ADDRESS'),
-    publicUrl: read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, ''),
-    contactEmail: read.text('CONTACT_EMAIL', ''),
-    trustedProxies: read.text('TRUSTED_PROXIES', ''),
-  }));
+  return readEnvironment(environment, (read) => {
+    const publicUrl = withoutSlash(read.url('PUBLIC_URL', ['http:', 'https:']));
+    return {
+      listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+      httpPort: read.port('HTTP_PORT', 8080),
+      metricsPort: read.port('METRICS_PORT', 9_090),
+      tlsFiles: readTlsFiles(read),
+      logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
+      tracing: readTracingSettings(read),
+      nats: readNatsSettings(read),
+      identityAddress: read.text('IDENTITY_ADDRESS'),
+      calendarAddress: read.text('CALENDAR_ADDRESS'),
+      customerAddress: read.text('CUSTOMER_ADDRESS'),
+      notificationAddress: read.text('NOTIFICATION_ADDRESS'),
+      webhookAddress: read.text('WEBHOOK_ADDRESS'),
+      publicUrl,
+      pageUrl: withoutSlash(read.url('PAGE_URL', ['http:', 'https:'], '')) || publicUrl,
+      contactEmail: read.text('CONTACT_EMAIL', ''),
+      trustedProxies: read.text('TRUSTED_PROXIES', ''),
+    };
+  });
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
 }

@@ -64,6 +64,7 @@ export async function createGatewayService(
     logger,
     recordRequest: createRequestMetrics(metrics),
     publicUrl: config.publicUrl,
+    pageUrl: config.pageUrl,
     contactEmail: config.contactEmail,
     trustedProxies: config.trustedProxies,
     isDraining: () => draining,

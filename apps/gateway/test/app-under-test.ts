@@ -44,6 +44,7 @@ export async function createAppUnderTest(): Promise<AppUnderTest> {
     logger: testLogger('gateway'),
     recordRequest: () => undefined,
     publicUrl: 'https://scheduling.test',
+    pageUrl: 'https://scheduling.test',
     contactEmail: '',
     trustedProxies: '',
     isDraining: () => false,

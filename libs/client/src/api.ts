@@ -428,6 +428,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/provider/{providerRef}/participations/{participationRef}/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the person’s link to a participation
+         * @description The address of the page on which the person sees, moves and cancels the booking, for an SMS or a portal of the CRM. Whoever has it can do that, so give it to nobody else. It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. It does not depend on the rule `selfService`, which says whether mails have such a link.
+         */
+        get: operations["getParticipationLink"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/provider/{providerRef}/slots": {
         parameters: {
             query?: never;
@@ -502,7 +522,7 @@ export interface paths {
         get: operations["getBookingRules"];
         /**
          * Set booking rules of a provider
-         * @description Sets only the given rules. Only `minimumNotice` and `horizon` have an effect so far.
+         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice` and `selfService` have an effect so far, and `confirmation` and `page` on these.
          */
         put: operations["updateBookingRules"];
         post?: never;
@@ -1181,7 +1201,7 @@ export interface components {
             note: string | null;
             /** @enum {string} */
             state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
-            /** @description Messages sent with the participation, oldest first. */
+            /** @description Messages sent with the participation, also by the person on cancelling by their link, oldest first. */
             messages: string[] | null;
             /**
              * Format: date-time
@@ -1189,6 +1209,12 @@ export interface components {
              * @example 2030-05-06T07:00:00Z
              */
             expiresAt?: string;
+            /**
+             * Format: date-time
+             * @description When the person said, by their link, that they will be there; only present once they have.
+             * @example 2030-05-06T07:00:00Z
+             */
+            attendanceConfirmedAt?: string;
         };
         /** Price */
         Price: {
@@ -1546,7 +1572,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled";
+            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "request-withdrawn" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled";
             /**
              * @description `SENT`: the mail server has accepted it.
              * @enum {string}
@@ -1567,6 +1593,15 @@ export interface components {
              * @description When it was sent or given up; UTC, `YYYY-MM-DDThh:mm:ssZ`.
              */
             finishedAt: string | null;
+        };
+        /**
+         * ParticipationLink
+         * @example {
+         *       "url": "https://scheduling.example.com/booking/AQEBmhYzmGh1cLWhMvO0ZQZhY21lU0nJ2mC1qX3bFr0oKQvYtg"
+         *     }
+         */
+        ParticipationLink: {
+            url: string;
         };
         /**
          * Slot
@@ -1773,7 +1808,7 @@ export interface components {
             minimumNotice: number;
             /** @description How far ahead a slot can be booked, in days of 24 hours; `null`: without limit. */
             horizon: number | null;
-            /** @description How long before the start a person can still change or cancel a booking, in minutes. */
+            /** @description Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected. */
             changeNotice: number;
             /**
              * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
@@ -1790,6 +1825,8 @@ export interface components {
             maxPerPerson: number;
             /** @description What can be booked on the page. */
             offers: components["schemas"]["Offer"][];
+            /** @description Whether mails about a booking have a link by which the person sees, moves and cancels it. */
+            selfService: boolean;
         };
         /** NewOffer */
         NewOffer: {
@@ -1806,7 +1843,7 @@ export interface components {
             minimumNotice?: number;
             /** @description How far ahead a slot can be booked, in days of 24 hours; `null`: without limit. */
             horizon?: number | null;
-            /** @description How long before the start a person can still change or cancel a booking, in minutes. */
+            /** @description Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected. */
             changeNotice?: number;
             /**
              * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
@@ -1823,6 +1860,8 @@ export interface components {
             maxPerPerson?: number;
             /** @description What can be booked on the page. */
             offers?: components["schemas"]["NewOffer"][];
+            /** @description Whether mails about a booking have a link by which the person sees, moves and cancels it. `null`: as `page`. */
+            selfService?: boolean | null;
         };
         /**
          * Customer
@@ -7038,6 +7077,121 @@ export interface operations {
             };
         };
     };
+    getParticipationLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the participation. */
+                participationRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        link: components["schemas"]["ParticipationLink"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `participation.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "participation.not_found";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
     listSlots: {
         parameters: {
             query?: {
@@ -7726,7 +7880,8 @@ export interface operations {
                  *             "currency": "EUR"
                  *           }
                  *         }
-                 *       ]
+                 *       ],
+                 *       "selfService": true
                  *     }
                  */
                 "application/json": components["schemas"]["BookingRulesChange"];

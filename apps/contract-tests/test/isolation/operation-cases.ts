@@ -326,6 +326,10 @@ export const cases: Record<string, Case> = {
     }),
     existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
   },
+  getParticipationLink: {
+    request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },
+  },
   listParticipationMails: {
     request: (world) => ({ path: ofProvider(world, { participationRef: world.participation }), query: {} }),
     existing: { 'path.providerRef': 'provider', 'path.participationRef': 'participation' },

@@ -3,7 +3,7 @@ import { type BookingRules, Confirmation, type Offer } from '@scheduling/contrac
 import { enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
-import { givenFields, integer, line, oneOf, optionalInteger, rasterRange } from '../fields.ts';
+import { givenFields, integer, line, oneOf, optionalBoolean, optionalInteger, rasterRange } from '../fields.ts';
 import { apiInfoValue, nullable, presentEnum, problems, wrapped } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
 import { priceInput } from './appointment-schemas.ts';
@@ -18,7 +18,7 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
     });
 
     app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
-      const { horizon, confirmation, reminders, offers } = body;
+      const { horizon, confirmation, reminders, offers, selfService } = body;
       const { rules } = await bookings.updateBookingRules(params, {
         minimumNotice: body.minimumNotice,
         horizon: horizon ?? undefined,
@@ -30,6 +30,8 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
         notifyProvider: body.notifyProvider,
         maxPerPerson: body.maxPerPerson,
         offers: offers && { offers: offers.map(toOffer) },
+        selfService: selfService ?? undefined,
+        defaultSelfService: selfService === null,
       });
       return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
     });
@@ -58,11 +60,14 @@ const minimumNotice = integer({
 const horizonText = 'How far ahead a slot can be booked, in days of 24 hours; `null`: without limit.';
 const changeNotice = integer({
   ...noticeRange,
-  description: 'How long before the start a person can still change or cancel a booking, in minutes.',
+  description:
+    'Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. ' +
+    'Requests of the CRM are not affected.',
 });
 const confirmation = oneOf(enumNames(Confirmation), {
   description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.',
 });
+const selfServiceText = 'Whether mails about a booking have a link by which the person sees, moves and cancels it.';
 const page = Type.Boolean({ description: 'Whether the provider has a public booking page.' });
 const reminders = Type.Array(
   integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }),
@@ -101,6 +106,7 @@ const rules = Type.Object(
     offers: Type.Array(Type.Object({ ...offerFields, price }, { title: 'Offer' }), {
       description: 'What can be booked on the page.',
     }),
+    selfService: Type.Boolean({ description: selfServiceText }),
   },
   { title: 'BookingRules' },
 );
@@ -123,6 +129,7 @@ const rulesExample = {
       price: { value: 49.9, currency: 'EUR' },
     },
   ],
+  selfService: true,
 };
 
 const getBookingRulesSchema = {
@@ -142,7 +149,8 @@ const offerInput = Type.Object({ ...offerFields, price: Type.Optional(priceInput
 const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',
   summary: 'Set booking rules of a provider',
-  description: 'Sets only the given rules. Only `minimumNotice` and `horizon` have an effect so far.',
+  description:
+    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice` and `selfService` have an effect so far, and `confirmation` and `page` on these.',
   tags: ['Slots and bookings'],
   params: providerParams,
   body: Type.Object(
@@ -163,6 +171,7 @@ const updateBookingRulesSchema = {
           description: 'What can be booked on the page.',
         }),
       ),
+      selfService: Type.Optional(optionalBoolean({ description: `${selfServiceText} \`null\`: as \`page\`.` })),
     },
     { title: 'BookingRulesChange', examples: [rulesExample] },
   ),

@@ -126,9 +126,13 @@ export const participation = Type.Object(
     messages: nullable<string[]>({
       type: 'array',
       items: { type: 'string' },
-      description: 'Messages sent with the participation, oldest first.',
+      description:
+        'Messages sent with the participation, also by the person on cancelling by their link, oldest first.',
     }),
     expiresAt: Type.Optional(instant('When the reservation expires; only present in the state `RESERVED`.')),
+    attendanceConfirmedAt: Type.Optional(
+      instant('When the person said, by their link, that they will be there; only present once they have.'),
+    ),
   },
   { title: 'Participation', examples: [participationExample] },
 );
