@@ -118,6 +118,7 @@ export async function startSurroundings(): Promise<Surroundings> {
       ...addresses,
       SMTP_URL: smtp.url,
       PUBLIC_URL: 'https://booking.example',
+      PAGE_URL: 'https://page.example/',
       // Many tests write to the same person.
       MAILS_PER_HOUR_AND_RECIPIENT: '0',
     },

@@ -31,7 +31,7 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
         maxPerPerson: body.maxPerPerson,
         offers: offers && { offers: offers.map(toOffer) },
         selfService: selfService ?? undefined,
-        defaultSelfService: selfService === null,
+        defaultSelfService: selfService === null || undefined,
       });
       return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
     });
