@@ -331,11 +331,9 @@ describe('a link', () => {
     expect(await see(await linkOf(corrected.reference))).toBe('OK');
 
     const erased = await bookPlace();
-    await customers.deleteCustomer({
-      ...owner,
-      customerReference: erased.customerReference,
-      ignoreFutureAppointments: true,
-    });
+    const key = { $case: 'reference' as const, value: { ...owner, customerReference: erased.customerReference } };
+    const customerId = (await customers.getCustomer({ crmId: owner.crmId, key })).customer!.id;
+    await calendar.removals.removeCustomer({ crmId: owner.crmId, customerId, ignoreFutureAppointments: true });
     expect(await see(erased.token)).toBe('link.not_found');
 
     const deleted = await bookPlace();
