@@ -1,9 +1,9 @@
 import { DomainError } from '@scheduling/errors';
+import { announcedBytes, closedSignal } from '@scheduling/http';
 import { FairQueue, QueueFull } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RequestError } from './problem.ts';
-import { announcedBytes, closedSignal } from './request-hooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

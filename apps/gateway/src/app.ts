@@ -1,9 +1,10 @@
 import cookie from '@fastify/cookie';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { addRequestHooks, createInstance, createStrangers, type RecordRequest, type Strangers } from '@scheduling/http';
 import type { Logger } from '@scheduling/runtime';
-import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { type Admission, createAdmission, longestBodyBytes } from './admission.ts';
-import { requireKey } from './authentication.ts';
+import { freeFailures, requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
 import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
@@ -12,12 +13,9 @@ import type { KeyRing } from './key-ring.ts';
 import { removeUnknownFields } from './known-fields.ts';
 import { serveGuides } from './guides.ts';
 import { serveDocumentation } from './openapi.ts';
-import { handleConnectionsInTurn } from './pipelining.ts';
 import { sendProblem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
-import { answerClientError, refuseUnknownExpectations } from './raw-problem.ts';
-import { addRequestHooks, requestIdOf } from './request-hooks.ts';
-import type { RecordRequest } from './request-metrics.ts';
+import { rawProblem } from './raw-problem.ts';
 import { collectRoutes, type Route, refuseOtherMethods, refuseUnknownRoutes } from './route-table.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { appointmentRoutes } from './routes/appointments.ts';
@@ -39,7 +37,6 @@ import { timeslotRoutes } from './routes/timeslots.ts';
 import { userRoutes } from './routes/users.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 import { offerStrictHandling } from './strict-handling.ts';
-import { createStrangers, type Strangers } from './strangers.ts';
 import { toRequestError, validatorCompiler } from './validation.ts';
 
 export interface AppDependencies {
@@ -68,11 +65,11 @@ const maxParamLength = 255 * 12;
 
 /** The whole HTTP surface as a plugin tree, without listening on a port: tests inject requests. */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
-  const app = createInstance(dependencies);
+  const app = createGatewayInstance(dependencies);
   addRequestHooks(app, dependencies.recordRequest, dependencies.isDraining);
   const admission = createAdmission();
   addJsonParser(app, admission);
-  const strangers = createStrangers(Date.now);
+  const strangers = createStrangers(Date.now, freeFailures);
   const collected = collectRoutes(app);
   await serveDocumentation(app, dependencies);
   serveGuides(app, dependencies.publicUrl);
@@ -87,45 +84,19 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   return { http: app, routes };
 }
 
-function createInstance({
-  logger,
-  trustedProxies,
-}: {
-  logger: FastifyBaseLogger;
-  trustedProxies: string;
-}): FastifyInstance {
-  const app = fastify({
-    loggerInstance: logger,
-    // Requests are logged in request-hooks.ts; their id comes from the request context.
-    logController: new LogController({ disableRequestLogging: true }),
-    childLoggerFactory: (parent) => parent,
-    ...(trustedProxies !== '' && { trustProxy: trustedProxies }),
+function createGatewayInstance({ logger, trustedProxies }: Pick<AppDependencies, 'logger' | 'trustedProxies'>) {
+  const app = createInstance({
+    logger,
+    trustedProxies,
     bodyLimit: longestBodyBytes,
-    routerOptions: { maxParamLength },
-    requestTimeout: 10_000,
-    // A client that has stopped reading the response.
-    connectionTimeout: 30_000,
-    keepAliveTimeout: 72_000,
-    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    // Requests that arrive on open connections during shutdown are still answered.
-    return503OnClosing: false,
-    genReqId: requestIdOf,
-    rewriteUrl: ({ url = '/' }) => toOriginForm(url),
-    clientErrorHandler: answerClientError,
+    maxParamLength,
+    respondToFailure: rawProblem,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setSchemaErrorFormatter(toRequestError);
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
-  refuseUnknownExpectations(app.server);
-  handleConnectionsInTurn(app.server);
   return app;
-}
-
-/** A request to a proxy names the whole URL (RFC 9112 3.2.2); routes and links use the part after the authority. */
-function toOriginForm(url: string): string {
-  const rest = url.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 function crmRoutes(

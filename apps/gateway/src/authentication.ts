@@ -1,18 +1,19 @@
 import { DomainError } from '@scheduling/errors';
+import { closedSignal, slowDown, type Strangers, withNewDeadline } from '@scheduling/http';
 import { currentContext, describeSpan, runWithContext } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Credentials, KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
-import { closedSignal, withNewDeadline } from './request-hooks.ts';
-import { slowDown, type Strangers } from './strangers.ts';
 
 /**
  * The wait before a request over the limit is rejected, in milliseconds: a client that repeats it at once would take
  * the time of the others.
  */
 const rejectionMs = 250;
+/** Failures of an address in a minute, as after a mistake in a client's configuration, that have no consequences. */
+export const freeFailures = 300;
 
 /**
  * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It
@@ -44,6 +45,7 @@ export function requireKey(
 async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {
   const header = request.headers['x-service-client-id'];
   const key = typeof header === 'string' ? header : undefined;
+  // Known keys never wait; others from the same address do, because it may be that of a proxy.
   if (!keyRing.hasKnown(key)) await slowDown(strangers, request);
   try {
     return await withNewDeadline(() => keyRing.authenticate(key));

@@ -1,6 +1,7 @@
+import { basePathOf } from '@scheduling/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import manifest from '../package.json' with { type: 'json' };
-import { basePathOf, renderPage, sendPage } from './html-page.ts';
+import { renderPage, sendPage } from './html-page.ts';
 
 const { version } = manifest;
 

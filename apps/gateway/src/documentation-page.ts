@@ -1,4 +1,5 @@
-import { contentHash, renderTemplate } from './html-page.ts';
+import { contentHash } from '@scheduling/http';
+import { renderTemplate } from './html-page.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 
 /** What the viewer must not do: nothing comes from a foreign host, and nothing is sent to one. */

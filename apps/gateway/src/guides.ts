@@ -1,10 +1,11 @@
+import { basePathOf } from '@scheduling/http';
 import type { FastifyInstance } from 'fastify';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Marked, Renderer, type Tokens } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
-import { basePathOf, renderPage, sendPage } from './html-page.ts';
+import { renderPage, sendPage } from './html-page.ts';
 import { RequestError } from './problem.ts';
 
 /** The repository, or the folder of the image that has the same files. */

@@ -1,8 +1,8 @@
+import { announcedBytes, noteArrival } from '@scheduling/http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isUtf8 } from 'node:buffer';
 import { type Admission, weightOfBody } from './admission.ts';
 import { RequestError } from './problem.ts';
-import { announcedBytes, noteArrival } from './request-hooks.ts';
 
 /** JSON is the only kind of body. A request without a body may still declare a content type: some clients always do. */
 export function addJsonParser(app: FastifyInstance, { admit }: Pick<Admission, 'admit'>): void {

@@ -1,4 +1,5 @@
 import { type DomainCategory, DomainError, type ErrorCode, errorCodes } from '@scheduling/errors';
+import { MalformedRequest, TooManyStrangers } from '@scheduling/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { type RequestErrorCode, requestErrors } from './request-errors.ts';
@@ -71,6 +72,14 @@ export function toRefusal(error: unknown): Refusal {
     };
   }
   if (error instanceof DomainError && error.code !== refusedGateway) return refusalOfDomainError(error);
+  if (error instanceof MalformedRequest)
+    return toRefusal(new RequestError('request.malformed', { detail: error.message }));
+  if (error instanceof TooManyStrangers)
+    return toRefusal(
+      new RequestError('rate.strangers', {
+        headers: { 'retry-after': String(error.retryAfterSeconds), connection: 'close' },
+      }),
+    );
   return toRefusal(new RequestError(codeOfFrameworkError(error)));
 }
 

@@ -1,16 +1,13 @@
 // Does not import the whole library: the gateway has no database, and starts faster without that code.
 import { connectBroker, events } from '@scheduling/events';
+import { createRequestMetrics, stopServing, untilClientsHaveLeft } from '@scheduling/http';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger, createMetrics, type Logger, startOperationsServer, startTracing } from '@scheduling/runtime';
-import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { createApp } from './app.ts';
 import { createClients } from './clients.ts';
 import type { Config } from './config.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
-import { createRequestMetrics } from './request-metrics.ts';
 
 export interface GatewayService extends AsyncDisposable {
   /** The port of the public API. */
@@ -18,11 +15,6 @@ export interface GatewayService extends AsyncDisposable {
   metricsPort: number;
 }
 
-/** Work in progress when the stop begins may take this long, in milliseconds; then connections are closed. */
-const drainTimeoutMs = 7_000;
-/** How long clients may go on using their connections when the stop begins, in milliseconds. */
-const leavingMs = 1_000;
-const leavingPollMs = 20;
 /**
  * The cache of keys must know soon enough that revocations are not being received: a revoked key stops working within 5
  * s (interface 5).
@@ -93,23 +85,4 @@ function listenForChanges(broker: ReturnType<typeof connectBroker>, keyRing: Key
   broker.listen(events.apiKeyRevoked, ({ keyHash }) => keyRing.forgetKey(keyHash));
   broker.listen(events.crmChanged, ({ crmId }) => keyRing.forgetCrm(crmId));
   broker.onReconnect(() => keyRing.forgetAll());
-}
-
-/**
- * Waits until the connections are closed, as every response now asks for. On one that the gateway closes, the next
- * request may be on its way.
- */
-async function untilClientsHaveLeft({ server }: FastifyInstance): Promise<void> {
-  const count = promisify(server.getConnections.bind(server));
-  for (const endMs = performance.now() + leavingMs; performance.now() < endMs && (await count()) > 0;)
-    await delay(leavingPollMs);
-}
-
-async function stopServing(http: FastifyInstance): Promise<void> {
-  const timer = setTimeout(() => http.server.closeAllConnections(), drainTimeoutMs);
-  try {
-    await http.close();
-  } finally {
-    clearTimeout(timer);
-  }
 }

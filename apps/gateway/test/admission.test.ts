@@ -2,7 +2,7 @@ import { eventually, whilePaused } from '@scheduling/testing';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullShare } from '../src/admission.ts';
-import { freeFailures } from '../src/strangers.ts';
+import { freeFailures } from '../src/authentication.ts';
 import { type GatewayWithKeys, startGatewayWithKeys } from './gateway-under-test.ts';
 
 let gateway: GatewayWithKeys<'calendar'>;

@@ -1,4 +1,4 @@
-import axe from 'axe-core';
+import { accessibilityFindings } from '@scheduling/testing/accessibility';
 import { JSDOM } from 'jsdom';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -44,17 +44,6 @@ function ask(path: string, accept?: string, method = 'GET'): Promise<Answer> {
     .on('error', reject)
     .end();
   return promise;
-}
-
-/** What axe finds in a page, except for what depends on its layout: jsdom has none. */
-async function accessibilityFindings(html: string): Promise<string[]> {
-  const { window } = new JSDOM(html, { runScripts: 'outside-only' });
-  window.eval(axe.source);
-  const { violations } = (await window.eval(
-    `axe.run({ rules: { 'color-contrast': { enabled: false } } })`,
-  )) as axe.AxeResults;
-  window.close();
-  return violations.map(({ id }) => id);
 }
 
 function linksOf(html: string): string[] {

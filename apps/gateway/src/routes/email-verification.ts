@@ -1,12 +1,12 @@
 import { VerificationState } from '@scheduling/contracts/identity/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
+import { slowDown, type Strangers } from '@scheduling/http';
 import { type SpokenLanguage, spokenLanguage } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { sendPage } from '../html-page.ts';
 import { refusalOfEncoding } from '../json-body.ts';
 import { toRefusal } from '../problem.ts';
-import { slowDown, type Strangers } from '../strangers.ts';
 import {
   closedPage,
   confirmPage,

@@ -1,7 +1,7 @@
+import { closedSignal } from '@scheduling/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { weightOfMany } from '../admission.ts';
 import { linkToNext } from '../paging.ts';
-import { closedSignal } from '../request-hooks.ts';
 import { type Exchange, type JsonTexts, jsonType, sendJson } from './json-stream.ts';
 
 /** A part of a list. */

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createStrangers, freeFailures, type Strangers } from './strangers.ts';
+import { TooManyStrangers } from './errors.ts';
+import { createStrangers, type Strangers } from './strangers.ts';
+
+const freeFailures = 300;
 
 function failing(times: number, now = () => 0): Strangers {
-  const strangers = createStrangers(now);
+  const strangers = createStrangers(now, freeFailures);
   for (let time = 0; time < times; time += 1) strangers.noteFailure('stranger');
   return strangers;
 }
@@ -36,7 +39,7 @@ describe('a stranger', () => {
     const strangers = failing(freeFailures);
     const gone = new AbortController();
     const waiting = Array.from({ length: 501 }, () => strangers.delay('stranger', gone.signal).catch(() => undefined));
-    await expect(strangers.delay('stranger', gone.signal)).rejects.toMatchObject({ code: 'rate.strangers' });
+    await expect(strangers.delay('stranger', gone.signal)).rejects.toThrow(TooManyStrangers);
     gone.abort();
     await Promise.all(waiting);
     expect(await waits(strangers, 'stranger')).toBe(true);

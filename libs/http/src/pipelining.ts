@@ -11,7 +11,7 @@ interface Exchange {
 
 /**
  * Handles the requests of a connection one after another, as their responses have to be sent. A client that pipelines
- * hundreds of requests gets no more of the gateway's time than one that waits for each response, and requests whose
+ * hundreds of requests gets no more of the service's time than one that waits for each response, and requests whose
  * connection is closed in the meantime are never handled. A request that waits has cost nothing but Node's parser.
  */
 export function handleConnectionsInTurn(server: Server): void {

@@ -2,7 +2,7 @@ import { type ActiveSpan, currentContext, newRequestId, runWithContext, startSpa
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { RequestError } from './problem.ts';
+import { MalformedRequest } from './errors.ts';
 import type { RecordRequest } from './request-metrics.ts';
 
 /** The status that nginx logs for a client that disconnected before it got a response. */
@@ -26,7 +26,7 @@ export function noteArrival(request: FastifyRequest): void {
 }
 
 const signals = new WeakMap<FastifyRequest, AbortSignal>();
-const connectionClosed = new RequestError('request.malformed', { detail: 'The connection was closed.' });
+const connectionClosed = new MalformedRequest('The connection was closed.');
 
 /** Aborts when the client is gone, or has received the response: nobody waits for the request any more. */
 export function closedSignal(request: FastifyRequest): AbortSignal {
@@ -41,7 +41,7 @@ export function withNewDeadline<T>(work: () => T): T {
 /**
  * What happens around every request, whatever its route.
  *
- * @param isDraining whether the gateway is about to stop
+ * @param isDraining whether the service is about to stop
  */
 export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isDraining: () => boolean): void {
   const spans = new WeakMap<FastifyRequest, ActiveSpan>();
@@ -68,10 +68,9 @@ export function addRequestHooks(app: FastifyInstance, record: RecordRequest, isD
     void reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
     // RFC 9112 3.2. Node would refuse it without a body.
     if (request.raw.httpVersion !== '1.0' && request.headers.host === undefined) {
-      return done(new RequestError('request.malformed', { detail: 'The Host header is missing.' }));
+      return done(new MalformedRequest('The Host header is missing.'));
     }
-    if (!isDecodable(request.url))
-      return done(new RequestError('request.malformed', { detail: 'The URL is not percent-encoded in UTF-8.' }));
+    if (!isDecodable(request.url)) return done(new MalformedRequest('The URL is not percent-encoded in UTF-8.'));
     proceed(request, done);
   });
 

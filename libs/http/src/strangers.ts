@@ -1,17 +1,17 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RequestError } from './problem.ts';
+import { TooManyStrangers } from './errors.ts';
 import { closedSignal } from './request-hooks.ts';
 
 /** Slows down addresses from which many unknown keys or tokens come. */
 export interface Strangers {
   /**
-   * Waits, if the address has failed too often. Rejects with `rate.strangers` if too many of its requests wait, or with
-   * the reason of the signal.
+   * Waits, if the address has failed too often. Rejects with TooManyStrangers if too many of its requests wait, or
+   * with the reason of the signal.
    */
   delay(address: string, signal: AbortSignal): Promise<void>;
-  /** The address has sent no key, or an unknown one. */
+  /** The address has sent no key or token, or an unknown one. */
   noteFailure(address: string): void;
 }
 
@@ -23,19 +23,18 @@ interface Failures {
 
 const windowMs = 60_000;
 const maxAddresses = 10_000;
-/** Failures in a minute, as after a mistake in a client's configuration, that have no consequences. */
-export const freeFailures = 300;
 /** Each waiting request of an address prolongs the wait of the next, so that it gets at most 50 responses a second. */
 const waitMsPerRequest = 20;
 const shortestWaitMs = 1_000;
 const longestWaitMs = 10_000;
 
 /**
- * A stranger's request costs this process about as much as any other, and identity a query. Waiting costs nothing, so
- * past the limit strangers wait. Keys that are known to this gateway never do; others from the same address do, because
- * it may be that of a proxy.
+ * A stranger's request costs this process about as much as any other, and another service a query. Waiting costs
+ * nothing, so past the limit strangers wait.
+ *
+ * @param freeFailures failures of an address in a minute that have no consequences
  */
-export function createStrangers(now: () => number): Strangers {
+export function createStrangers(now: () => number, freeFailures: number): Strangers {
   const addresses = new LRUCache<string, Failures>({ max: maxAddresses });
 
   function failuresOf(address: string): Failures {
@@ -51,10 +50,7 @@ export function createStrangers(now: () => number): Strangers {
       const failures = failuresOf(address);
       if (failures.count < freeFailures) return;
       const waitMs = Math.max(shortestWaitMs, failures.waiting * waitMsPerRequest);
-      if (waitMs > longestWaitMs)
-        throw new RequestError('rate.strangers', {
-          headers: { 'retry-after': String(windowMs / 1_000), connection: 'close' },
-        });
+      if (waitMs > longestWaitMs) throw new TooManyStrangers(windowMs / 1_000);
       failures.waiting += 1;
       try {
         await delay(waitMs, undefined, { signal });
@@ -68,7 +64,7 @@ export function createStrangers(now: () => number): Strangers {
   };
 }
 
-/** Waits until a request without a known key may be handled; ends with its connection. */
+/** Waits until a request without a known key or token may be handled; ends with its connection. */
 export function slowDown(strangers: Strangers, request: FastifyRequest): Promise<void> {
   return strangers.delay(request.ip, closedSignal(request));
 }
