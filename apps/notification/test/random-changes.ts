@@ -1,7 +1,7 @@
 import { type ChangeBookingRequest, ParticipationState, type TimeslotPlace } from '@scheduling/contracts/calendar/v1';
 import { patiently } from '@scheduling/testing';
 import type { Random } from '@scheduling/testing/random';
-import type { CalendarMethod } from '../src/calendar/write-calendar.ts';
+import type { CalendarMethod } from '@scheduling/calendar-file';
 import type { MailTemplate } from '@scheduling/runtime';
 import { crmId, providerReference, type Surroundings } from './notification-under-test.ts';
 

@@ -1,3 +1,4 @@
+import { occursTwice, uriAddressOf } from '@scheduling/presentation';
 import ical, {
   ICalAttendeeRole,
   ICalAttendeeStatus,
@@ -8,8 +9,6 @@ import ical, {
 } from 'ical-generator';
 import { LRUCache } from 'lru-cache';
 import { tzlib_get_ical_block as blockOf, tzlib_get_offset as offsetOf } from 'timezones-ical-library';
-import { uriAddressOf } from '../ascii-address.ts';
-import { occursTwice } from '../occurs-twice.ts';
 
 /** The VTIMEZONE of a zone and its TZID line. To make them takes as long as the rest of a calendar. */
 const blocks = new LRUCache<string, string[]>({ max: 100, memoMethod: (name) => [blockOf(name)].flat() });
@@ -26,13 +25,12 @@ const offsets = new LRUCache<string, string, [id: string, date: string, time: st
 export type CalendarMethod = 'REQUEST' | 'CANCEL';
 
 /** A booking as shown in the calendar of the person who booked. Texts are already cleaned. */
-export interface CalendarBooking {
+interface CalendarEvent {
   participationId: string;
   /**
    * Of the participation: increases with every change, so that the newest message wins in whatever order mails arrive.
    */
   version: number;
-  method: CalendarMethod;
   summary: string;
   start: Date;
   end: Date;
@@ -40,11 +38,22 @@ export interface CalendarBooking {
   timeZone: string;
   location: string;
   description: string;
-  /** A page about it. */
+  /** Of a page about the booking. */
   url?: string | undefined;
+  writtenAt: Date;
+}
+
+/** A message to the person, which a mail carries. */
+export interface CalendarBooking extends CalendarEvent {
+  method: CalendarMethod;
   organizer: CalendarOrganizer;
   attendee: { name: string; address: string };
-  writtenAt: Date;
+}
+
+/** A file that the person downloads: nobody is asked to answer it. */
+export interface PublishedBooking extends CalendarEvent {
+  method: 'PUBLISH';
+  status: 'CONFIRMED' | 'TENTATIVE' | 'CANCELLED';
 }
 
 /** Who receives the person's answer. */
@@ -58,15 +67,15 @@ export interface CalendarOrganizer {
   sentBy?: string | undefined;
 }
 
-/** An iTIP message (RFC 5546) about one booking, as text/calendar. */
-export function writeCalendar(booking: CalendarBooking): string {
+/** A calendar (RFC 5545) with one booking, as text/calendar. */
+export function writeCalendar(booking: CalendarBooking | PublishedBooking): string {
   const period = [booking.start, booking.end].map((time) => Temporal.Instant.fromEpochMilliseconds(time.getTime()));
   const zone = findZone(booking.timeZone, period);
   const [start, end] = period.map((instant) => instant.toZonedDateTimeISO(zone?.id ?? 'UTC'));
-  const cancelled = booking.method === 'CANCEL';
+  const status = statusOf(booking);
   const calendar = ical({
-    prodId: { company: 'Scheduling', product: 'Notification', language: 'EN' },
-    method: cancelled ? ICalCalendarMethod.CANCEL : ICalCalendarMethod.REQUEST,
+    prodId: { company: 'Scheduling', product: booking.method === 'PUBLISH' ? 'Page' : 'Notification', language: 'EN' },
+    method: ICalCalendarMethod[booking.method],
     timezone: zone ? { name: null, generator: () => zone.block } : null,
   });
   const event = calendar.createEvent({
@@ -80,17 +89,30 @@ export function writeCalendar(booking: CalendarBooking): string {
     location: booking.location || null,
     description: booking.description || null,
     url: booking.url ?? null,
-    status: cancelled ? ICalEventStatus.CANCELLED : ICalEventStatus.CONFIRMED,
-    busystatus: cancelled ? ICalEventBusyStatus.FREE : ICalEventBusyStatus.BUSY,
-    organizer: organizerOf(booking.organizer),
+    status: ICalEventStatus[status],
+    busystatus: busyStatuses[status],
   });
-  addAttendee(event, booking.attendee);
+  if (booking.method !== 'PUBLISH') {
+    event.organizer(organizerOf(booking.organizer));
+    addAttendee(event, booking.attendee);
+  }
   // RFC 5545, 3.1: the last line ends with a line break too. The library omits that one.
   return `${calendar.toString()}\r\n`;
 }
 
-/** Always the same in every mail about a participation. */
-export function uidOf(participationId: string): string {
+function statusOf(booking: CalendarBooking | PublishedBooking): PublishedBooking['status'] {
+  if (booking.method === 'PUBLISH') return booking.status;
+  return booking.method === 'CANCEL' ? 'CANCELLED' : 'CONFIRMED';
+}
+
+const busyStatuses: Record<PublishedBooking['status'], ICalEventBusyStatus> = {
+  CONFIRMED: ICalEventBusyStatus.BUSY,
+  TENTATIVE: ICalEventBusyStatus.TENTATIVE,
+  CANCELLED: ICalEventBusyStatus.FREE,
+};
+
+/** The same in whatever is written about a participation. */
+function uidOf(participationId: string): string {
   return `${participationId}@participation.scheduling`;
 }
 

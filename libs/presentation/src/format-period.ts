@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { occursTwice } from '../occurs-twice.ts';
+import { occursTwice } from './occurs-twice.ts';
 
 export interface Period {
   /**
@@ -7,8 +7,12 @@ export interface Period {
    * if the times alone would be ambiguous.
    */
   lines: string[];
+  /** Whether it starts and ends on the same day. */
+  isOneDay: boolean;
   /** Name of the time zone; both names if the clock is changed in between. */
   zone: string;
+  /** Its offset from UTC, such as UTC+2; both if the clock is changed in between. */
+  offset: string;
   /** For the calendar icon. */
   leaf: { weekday: string; day: string; month: string };
 }
@@ -45,7 +49,9 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
     lines: sameDay
       ? [date.format(start), times]
       : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
+    isOneDay: sameDay,
     zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
+    offset: [...new Set([first, last].map(nameOffset))].join(' – '),
     leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
   };
 }

@@ -1,4 +1,4 @@
-import type { CalendarMethod } from '../calendar/write-calendar.ts';
+import type { CalendarMethod } from '@scheduling/calendar-file';
 import type { MessagingSchema } from '@scheduling/messaging';
 import type { IdempotencySchema } from '@scheduling/postgres';
 import type { ColumnType, Generated } from 'kysely';

@@ -1,5 +1,5 @@
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { multiLine } from './clean-text.ts';
+import { multiLine } from '@scheduling/presentation';
 import { senderNameOf } from './mail-addresses.ts';
 
 /** How a CRM presents itself in its mails. */

@@ -1,22 +1,15 @@
+import { type CalendarMethod, type CalendarOrganizer, writeCalendar } from '@scheduling/calendar-file';
 import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { type CalendarMethod, type CalendarOrganizer, writeCalendar } from '../calendar/write-calendar.ts';
+import { contactOf, formatPrice, linesOfLocation, multiLine, singleLine, titleOf } from '@scheduling/presentation';
 import type { MailAddress, MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
 import { brandOf, imprintsOf } from './brand.ts';
-import { multiLine, singleLine } from './clean-text.ts';
-import {
-  type AppointmentFacts,
-  describeAppointment,
-  type Detail,
-  linesOfLocation,
-  titleOf,
-} from './describe-appointment.ts';
+import { type AppointmentFacts, describeAppointment, type Detail } from './describe-appointment.ts';
 import { actionOf, adviceOf } from './describe-link.ts';
-import { formatPrice } from './format-price.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
-import { contactOf, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
+import { replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
 import { type MailOfChange, participationMailKinds, person } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 

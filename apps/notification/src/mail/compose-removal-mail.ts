@@ -1,14 +1,14 @@
+import { type CalendarOrganizer, writeCalendar } from '@scheduling/calendar-file';
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
 import type { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { type CalendarOrganizer, writeCalendar } from '../calendar/write-calendar.ts';
+import { contactOf, linesOfLocation, singleLine, titleOf } from '@scheduling/presentation';
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import { brandOf, imprintsOf } from './brand.ts';
-import { singleLine } from './clean-text.ts';
-import { describeAppointment, linesOfLocation, titleOf } from './describe-appointment.ts';
+import { describeAppointment } from './describe-appointment.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
-import { contactOf, replyAddressOf, senderForProvider } from './mail-addresses.ts';
+import { replyAddressOf, senderForProvider } from './mail-addresses.ts';
 import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {

@@ -1,8 +1,8 @@
 import type { Crm, IssueVerificationTokenResponse } from '@scheduling/contracts/identity/v1';
+import { singleLine } from '@scheduling/presentation';
 import type { MailContent } from '../db/schema.ts';
 import { chooseLanguage } from '../language/language.ts';
 import { brandOf, imprintsOf } from './brand.ts';
-import { singleLine } from './clean-text.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
 import { senderOf } from './mail-addresses.ts';
 

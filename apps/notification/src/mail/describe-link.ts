@@ -1,11 +1,9 @@
 import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Provider } from '@scheduling/contracts/identity/v1';
+import { contactOf, formatMoment, singleLine } from '@scheduling/presentation';
 import type { Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
-import { singleLine } from './clean-text.ts';
-import { formatMoment } from './format-period.ts';
 import type { MailParts } from './layout.ts';
-import { contactOf } from './mail-addresses.ts';
 import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
 
 /** What a mail about a participation says of the person's link. */

@@ -1,9 +1,9 @@
+import type { ContactLine } from '@scheduling/presentation';
 import { Eta } from 'eta';
 import { fileURLToPath } from 'node:url';
 import type { Texts } from '../language/texts.ts';
 import type { Brand } from './brand.ts';
 import type { AppointmentView, Detail } from './describe-appointment.ts';
-import type { ContactLine } from './mail-addresses.ts';
 
 /** The tone of a mail: a confirmed booking, a pending one, one that ended, or none at all. */
 export type Tone = 'good' | 'waiting' | 'ended' | 'neutral';

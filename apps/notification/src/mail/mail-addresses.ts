@@ -1,9 +1,8 @@
+import type { CalendarOrganizer } from '@scheduling/calendar-file';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
+import { shorten, singleLine } from '@scheduling/presentation';
 import { addressKey } from '@scheduling/runtime';
-import type { CalendarOrganizer } from '../calendar/write-calendar.ts';
 import type { MailAddress } from '../db/schema.ts';
-import { uriAddressOf } from '../ascii-address.ts';
-import { shorten, singleLine } from './clean-text.ts';
 
 /** Clients show the first 30 characters or so of a name. A header line is much longer than two of these names. */
 const maxNameLength = 60;
@@ -53,35 +52,4 @@ export function organizerOf(
   const isProvider = provider.email !== undefined && !others.includes(addressKey(provider.email));
   const address = known ?? (isProvider ? provider.email! : sender.address);
   return { name, address, sentBy: addressKey(address) === addressKey(sender.address) ? undefined : sender.address };
-}
-
-/** A contact option. */
-export interface ContactLine {
-  text: string;
-  /** Undefined if it is not a callable number. */
-  link: string | undefined;
-}
-
-/** A provider's contact options, one per line. */
-export function contactOf({ email, phone, mobile }: Provider): ContactLine[] {
-  const line = (text: string, link: (text: string) => string | undefined): ContactLine => ({ text, link: link(text) });
-  return [
-    ...(email === undefined ? [] : [line(singleLine(email), mailLink)]),
-    ...[phone, mobile].filter((number) => number !== undefined).map((number) => line(singleLine(number), callLink)),
-  ];
-}
-
-function mailLink(address: string): string {
-  return `mailto:${uriAddressOf(address)}`;
-}
-
-/**
- * RFC 3966. Any text can be stored as a number. One with words in it, or with more digits than a number has (E.164), is
- * not linked.
- */
-function callLink(number: string): string | undefined {
-  const dialled = number.replace(/^00/, '+');
-  // The (0) is not dialled after a country code.
-  const digits = (dialled.startsWith('+') ? dialled.replace('(0)', '') : dialled).replaceAll(/[\s()/.\p{Dash}]/gu, '');
-  return /^\+?\d{3,15}$/.test(digits) ? `tel:${digits}` : undefined;
 }

@@ -1,7 +1,7 @@
+import type { CalendarMethod } from '@scheduling/calendar-file';
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
 import type { ParticipationMailTemplate } from '@scheduling/runtime';
-import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { Tone } from './layout.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;

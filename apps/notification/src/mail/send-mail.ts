@@ -1,9 +1,9 @@
+import { asciiDomainOf } from '@scheduling/presentation';
 import { withTlsRule } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { MailContent } from '../db/schema.ts';
-import { asciiDomainOf } from '../ascii-address.ts';
 import type { MailRow } from './mail-table.ts';
 
 /** How far an attempt got. */

@@ -1,7 +1,7 @@
+import type { CalendarMethod } from '@scheduling/calendar-file';
 import { callFunction, type Database } from '@scheduling/postgres';
 import { currentContext, currentTraceparent, type MailTemplate, newRequestId } from '@scheduling/runtime';
 import type { Transaction } from 'kysely';
-import type { CalendarMethod } from '../calendar/write-calendar.ts';
 import type { MailContent, NotificationSchema } from '../db/schema.ts';
 import { maxWaitingAboutOne, urgentTemplates } from './mail-table.ts';
 
