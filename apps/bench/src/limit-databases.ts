@@ -2,7 +2,14 @@ import { withClient } from '@scheduling/embedded';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { databaseServices, repositoryRoot, serviceEnvironment, services, type Surroundings } from '@scheduling/stack';
+import {
+  databaseServices,
+  natsServices,
+  repositoryRoot,
+  serviceEnvironment,
+  services,
+  type Surroundings,
+} from '@scheduling/stack';
 
 const run = promisify(execFile);
 
@@ -40,7 +47,7 @@ async function migrate(service: LimitService, url: string): Promise<void> {
     ports: unused(services, () => ({ main: 1, metrics: 1 })),
     adminPorts: unused(databaseServices, () => 1),
     databaseUrls: unused(databaseServices, () => url),
-    natsUrls: unused(services, () => 'nats://127.0.0.1:1'),
+    natsUrls: unused(natsServices, () => 'nats://127.0.0.1:1'),
     smtpUrl: '',
     logLevel: 'warn',
   } as unknown as Surroundings;

@@ -5,6 +5,7 @@ import type { StackInfo } from '@scheduling/stack';
 /** The processes whose cost is measured; `load` is this one. */
 export const processNames = [
   'gateway',
+  'page',
   'identity',
   'calendar',
   'customer',

@@ -13,6 +13,7 @@ export function readyBanner(info: StackInfo, warnings: readonly string[], stream
   const rows: [string, string][] = [
     ['gateway', info.gateway],
     ['API docs', info.docs],
+    ['pages', info.page],
     ['inbox', info.inbox ?? `${new URL(info.smtp).host} (from SMTP_URL)`],
     ['crmId', info.crmId],
     ['API key', info.apiKey],

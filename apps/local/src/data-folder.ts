@@ -8,7 +8,7 @@ import {
   stopProcess,
   waitUntil,
 } from '@scheduling/embedded';
-import { servers, services, type Unit } from '@scheduling/stack';
+import { databaseServices, httpServices, servers, type Unit } from '@scheduling/stack';
 import { UsageError } from './config.ts';
 
 /**
@@ -34,8 +34,8 @@ export interface DataFolder {
   /** Whether the folder was removed or replaced: whatever is at its path now is not ours. */
   isLost(): Promise<boolean>;
   /**
-   * Stops every recorded process, even if the folder was removed or replaced: the gateway, then the services, then the
-   * servers. From now on no process is added, and other commands that want the folder wait for it instead of failing.
+   * Stops every recorded process, even if the folder was removed or replaced: the gateway and page, then the other services,
+   * then the servers. From now on no process is added, and other commands that want the folder wait for it instead of failing.
    */
   stop(): Promise<void>;
   /** Kills every recorded process immediately. */
@@ -57,6 +57,7 @@ const ownEntries = [
   'logs',
   'demo-key',
   'webhook-key',
+  'link-key',
   'stack.json',
 ];
 
@@ -185,11 +186,8 @@ async function stopAll(processes: RunRecord['processes']): Promise<void> {
       }),
     );
   };
-  await stop(['gateway'], serviceStopMs);
-  await stop(
-    services.filter((service) => service !== 'gateway'),
-    serviceStopMs,
-  );
+  await stop(httpServices, serviceStopMs);
+  await stop(databaseServices, serviceStopMs);
   await stop(servers, serverStopMs);
   if (left.length > 0) throw new Error(`These processes did not end: ${left.join(', ')}`);
 }

@@ -4,11 +4,11 @@ import { newSecretKeys } from '@scheduling/stack';
 import { writeAtomically } from './data-folder.ts';
 
 /**
- * The key that seals the secrets of webhooks, as WEBHOOK_SECRET_KEYS. It is stored in `<dataDir>/webhook-key`, because
- * the database is kept, too.
+ * A key that is stored in `<dataDir>/<name>`, because what was sealed or signed with it is kept, too: `webhook-key`
+ * seals the secrets of webhooks (WEBHOOK_SECRET_KEYS), `link-key` signs the links of persons (LINK_KEYS).
  */
-export async function ensureSecretKeys(dataDir: string): Promise<string> {
-  const file = join(dataDir, 'webhook-key');
+export async function ensureSecretKeys(dataDir: string, name: 'webhook-key' | 'link-key'): Promise<string> {
+  const file = join(dataDir, name);
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (kept !== '') return kept;
   const key = newSecretKeys();

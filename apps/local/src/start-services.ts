@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Child } from '@scheduling/embedded';
 import {
   databaseServices,
+  isHttpService,
   migrateService,
   repositoryRoot,
   type Service,
@@ -46,7 +47,7 @@ export function createServiceRunner(
       ),
     start,
     restart: async (service) => {
-      if (settings.watch && service !== 'gateway') await migrateService(optionsOf(service));
+      if (settings.watch && !isHttpService(service)) await migrateService(optionsOf(service));
       return start(service);
     },
   };

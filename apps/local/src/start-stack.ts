@@ -5,8 +5,9 @@ import {
   choosePorts,
   databaseServices,
   host,
+  pageUrl,
   publicUrl,
-  type Server,
+  servers as serverNames,
   type Service,
   services,
   type StackInfo,
@@ -95,11 +96,14 @@ async function assemble(
   const ports = await choosePorts(settings.port);
   const servers = await startServers(settings, folder, reporter);
   signal.throwIfAborted();
-  const webhookSecretKeys = await ensureSecretKeys(folder.path);
+  const keys = {
+    webhookSecretKeys: await ensureSecretKeys(folder.path, 'webhook-key'),
+    linkKeys: await ensureSecretKeys(folder.path, 'link-key'),
+  };
   const runner = createServiceRunner(
     settings,
     folder,
-    { ...ports, logLevel: settings.logLevel, webhookSecretKeys, ...servers },
+    { ...ports, logLevel: settings.logLevel, ...keys, ...servers },
     reporter,
   );
   await runner.migrate();
@@ -189,20 +193,11 @@ function describeStack(
 ): StackInfo {
   const gateway = publicUrl(ports);
   const pidOf = (unit: Unit): number | null => units.find((candidate) => candidate.unit === unit)?.running.pid ?? null;
-  const all: (Service | Server)[] = [
-    'gateway',
-    'identity',
-    'calendar',
-    'customer',
-    'notification',
-    'webhook',
-    'postgres',
-    'nats',
-    'inbox',
-  ];
+  const all: Unit[] = [...services, ...serverNames];
   return {
     gateway,
     docs: `${gateway}/docs`,
+    page: pageUrl(ports),
     inbox: servers.inboxUrl,
     smtp: servers.smtpUrl,
     nats: servers.natsUrls.doctor,

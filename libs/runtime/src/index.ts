@@ -39,7 +39,17 @@ export {
   type RequestContext,
   runWithContext,
 } from './request-context.ts';
-export { type DatabaseService, databaseServices, type Service, services } from './services.ts';
+export {
+  type DatabaseService,
+  databaseServices,
+  type HttpService,
+  httpServices,
+  isHttpService,
+  type NatsService,
+  natsServices,
+  type Service,
+  services,
+} from './services.ts';
 export { isOnThisMachine, requiresTls, withTlsRule } from './smtp-tls.ts';
 export { type SpokenLanguage, spokenLanguage, spokenLanguages } from './spoken-languages.ts';
 export { toTimeJson } from './time-json.ts';

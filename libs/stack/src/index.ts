@@ -1,10 +1,20 @@
-export { type DatabaseService, databaseServices, type Service, services } from '@scheduling/runtime';
+export {
+  type DatabaseService,
+  databaseServices,
+  httpServices,
+  isHttpService,
+  type NatsService,
+  natsServices,
+  type Service,
+  services,
+} from '@scheduling/runtime';
 export { choosePorts } from './choose-ports.ts';
 export { repositoryRoot } from './repository-root.ts';
 export { newSecretKeys } from './secret-keys.ts';
 export {
   databaseVariable,
   host,
+  pageUrl,
   type Ports,
   publicUrl,
   type Server,

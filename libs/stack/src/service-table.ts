@@ -1,4 +1,4 @@
-import type { DatabaseService, Service } from '@scheduling/runtime';
+import type { DatabaseService, NatsService, Service } from '@scheduling/runtime';
 
 /** What the stack runs besides the services, unless existing servers are given. */
 export const servers = ['postgres', 'nats', 'inbox'] as const;
@@ -7,7 +7,7 @@ export type Server = (typeof servers)[number];
 export type Unit = Service | Server;
 
 export interface Ports {
-  /** gRPC, or HTTP for the gateway. */
+  /** gRPC, or HTTP for the gateway and page. */
   main: number;
   metrics: number;
 }
@@ -17,8 +17,8 @@ export interface Surroundings {
   /** gRPC for operators. */
   adminPorts: Record<DatabaseService, number>;
   databaseUrls: Record<DatabaseService, string>;
-  /** The address of NATS for each service, with its own user unless the operator gave one for all. */
-  natsUrls: Record<Service, string>;
+  /** The address of NATS for each service that uses it, with its own user unless the operator gave one for all. */
+  natsUrls: Record<NatsService, string>;
   smtpUrl: string;
   /** Where the mails of sandboxes are shown; undefined: nowhere. */
   sandboxSmtpUrl?: string | undefined;
@@ -26,6 +26,8 @@ export interface Surroundings {
   addressOf?: (caller: Service, called: Service) => string;
   /** The keys that seal the secrets of webhooks. */
   webhookSecretKeys: string;
+  /** The keys that sign the links of persons. */
+  linkKeys: string;
   logLevel: string;
 }
 
@@ -40,11 +42,20 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
     LISTEN_HOST: host,
     METRICS_PORT: String(ports[service].metrics),
     LOG_LEVEL: around.logLevel,
-    NATS_URL: around.natsUrls[service],
   };
-  if (service === 'gateway') {
+  if (service === 'page') {
     return {
       ...every,
+      HTTP_PORT: String(ports.page.main),
+      IDENTITY_ADDRESS: address('identity'),
+      CALENDAR_ADDRESS: address('calendar'),
+      PAGE_URL: pageUrl(ports),
+    };
+  }
+  const connected = { ...every, NATS_URL: around.natsUrls[service] };
+  if (service === 'gateway') {
+    return {
+      ...connected,
       HTTP_PORT: String(ports.gateway.main),
       IDENTITY_ADDRESS: address('identity'),
       CALENDAR_ADDRESS: address('calendar'),
@@ -52,15 +63,21 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
       NOTIFICATION_ADDRESS: address('notification'),
       WEBHOOK_ADDRESS: address('webhook'),
       PUBLIC_URL: publicUrl(ports),
+      PAGE_URL: pageUrl(ports),
     };
   }
   const listening = { GRPC_PORT: String(ports[service].main), ADMIN_PORT: String(around.adminPorts[service]) };
-  const owner = { ...every, ...listening, DATABASE_URL: around.databaseUrls[service] };
+  const owner = { ...connected, ...listening, DATABASE_URL: around.databaseUrls[service] };
   switch (service) {
     case 'identity':
       return owner;
     case 'calendar':
-      return { ...owner, IDENTITY_ADDRESS: address('identity'), CUSTOMER_ADDRESS: address('customer') };
+      return {
+        ...owner,
+        IDENTITY_ADDRESS: address('identity'),
+        CUSTOMER_ADDRESS: address('customer'),
+        LINK_KEYS: around.linkKeys,
+      };
     case 'customer':
       return { ...owner, IDENTITY_ADDRESS: address('identity'), CALENDAR_ADDRESS: address('calendar') };
     case 'notification':
@@ -72,6 +89,7 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
         SMTP_URL: around.smtpUrl,
         ...(around.sandboxSmtpUrl !== undefined && { SANDBOX_SMTP_URL: around.sandboxSmtpUrl }),
         PUBLIC_URL: publicUrl(ports),
+        PAGE_URL: pageUrl(ports),
       };
     case 'webhook':
       return {
@@ -88,6 +106,11 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
 
 export function publicUrl(ports: Surroundings['ports']): string {
   return `http://${host}:${ports.gateway.main}`;
+}
+
+/** The base address of the pages for persons. */
+export function pageUrl(ports: Surroundings['ports']): string {
+  return `http://${host}:${ports.page.main}`;
 }
 
 /** The setting of `npm start` for a service's database. */

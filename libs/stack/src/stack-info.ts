@@ -7,6 +7,8 @@ import type { Unit } from './service-table.ts';
 export interface StackInfo {
   gateway: string;
   docs: string;
+  /** Where persons open the links in their mails. */
+  page: string;
   /** The web page of the inbox; null if SMTP_URL was given. */
   inbox: string | null;
   smtp: string;
@@ -15,7 +17,7 @@ export interface StackInfo {
   databases: Record<DatabaseService, string>;
   crmId: string;
   apiKey: string;
-  /** gRPC addresses (`host:port`); for the gateway, that of its HTTP port. */
+  /** gRPC addresses (`host:port`); for the gateway and page, those of their HTTP ports. */
   services: Record<Service, string>;
   /** gRPC addresses for operators. */
   admin: Record<DatabaseService, string>;

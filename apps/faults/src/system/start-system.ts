@@ -4,6 +4,8 @@ import {
   databaseServices,
   host,
   migrateService,
+  type NatsService,
+  natsServices,
   newSecretKeys,
   publicUrl,
   type Service,
@@ -60,6 +62,7 @@ const replicaCount = 2;
 /** The other services that each one calls. */
 const calls: Record<Service, Service[]> = {
   gateway: ['identity', 'calendar', 'customer', 'notification', 'webhook'],
+  page: ['identity', 'calendar'],
   identity: [],
   calendar: ['identity', 'customer'],
   customer: ['identity', 'calendar'],
@@ -158,7 +161,7 @@ async function startServers(starting: AsyncDisposableStack, folder: string) {
 async function connectAll(
   link: (name: string, targets: () => readonly number[]) => Promise<number>,
   groups: Partial<Record<Service, ServiceGroup>>,
-  servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: Service) => string },
+  servers: Pick<System, 'postgres' | 'nats' | 'mail'> & { natsUrlOf: (service: NatsService) => string },
 ): Promise<Surroundings> {
   /**
    * Of the replica with this number, or of all. While one replaces another, there may be two with the same. None before
@@ -189,9 +192,9 @@ async function connectAll(
   const databaseUrls = {} as Surroundings['databaseUrls'];
   const natsUrls = {} as Surroundings['natsUrls'];
   for (const caller of services) {
-    natsUrls[caller] = await through(`${caller}-nats`, servers.natsUrlOf(caller));
     for (const called of calls[caller]) addresses.set(`${caller} ${called}`, await linkReplicas(caller, called));
   }
+  for (const service of natsServices) natsUrls[service] = await through(`${service}-nats`, servers.natsUrlOf(service));
   for (const service of databaseServices)
     databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
   return {
@@ -201,6 +204,7 @@ async function connectAll(
     smtpUrl: await through('notification-smtp', servers.mail.url),
     addressOf: (caller, called) => addresses.get(`${caller} ${called}`)!,
     webhookSecretKeys: newSecretKeys(),
+    linkKeys: newSecretKeys(),
     logLevel: 'warn',
   };
 }

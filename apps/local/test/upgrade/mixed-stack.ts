@@ -5,6 +5,8 @@ import {
   databaseServices,
   host,
   migrateService,
+  type NatsService,
+  natsServices,
   newSecretKeys,
   publicUrl,
   type Service,
@@ -52,8 +54,8 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
   const databases = Object.fromEntries(
     await Promise.all(databaseServices.map(async (service) => [service, await createTestDatabase()] as const)),
   ) as Record<DatabaseService, string>;
-  const natsUrls = Object.fromEntries(services.map((service) => [service, nats.url(service)])) as Record<
-    Service,
+  const natsUrls = Object.fromEntries(natsServices.map((service) => [service, nats.url(service)])) as Record<
+    NatsService,
     string
   >;
   const around: Surroundings = {
@@ -63,6 +65,7 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
     smtpUrl: inbox.smtpUrl,
     sandboxSmtpUrl: inbox.smtpUrl,
     webhookSecretKeys: newSecretKeys(),
+    linkKeys: newSecretKeys(),
     logLevel: 'warn',
   };
   const runner = createRunner(folder, around);

@@ -1,0 +1,87 @@
+import {
+  addRequestHooks,
+  basePathOf,
+  closedSignal,
+  createInstance,
+  createStrangers,
+  type RecordRequest,
+} from '@scheduling/http';
+import type { Logger } from '@scheduling/runtime';
+import type { FastifyInstance } from 'fastify';
+import type { Clients } from './clients.ts';
+import { acceptOwnForms, formLimitBytes } from './form-posts.ts';
+import { networkOf } from './network-of.ts';
+import { rawPage } from './raw-page.ts';
+import { commonHeaders, sendPage } from './render-page.ts';
+import { attendRoutes } from './routes/attend.ts';
+import { bookingRoutes } from './routes/booking.ts';
+import { cancelRoutes } from './routes/cancel.ts';
+import { moveRoutes } from './routes/move.ts';
+import { failurePage, isDeadLink, sendFailure } from './send-failure.ts';
+import { createVisits } from './visit.ts';
+import { createVisitLimit } from './visit-limit.ts';
+
+export interface AppDependencies {
+  clients: Clients;
+  logger: Logger;
+  recordRequest: RecordRequest;
+  /** Under which persons reach the pages. */
+  pageUrl: string;
+  /** Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed. */
+  trustedProxies: string;
+  /** True from the moment the stop begins. */
+  isDraining: () => boolean;
+}
+
+/** Longer than any token, so that a longer one is answered like others that do not work. */
+const maxParamLength = 16_384;
+/** Links that do not work, from a network in a minute, that have no consequences: a person tries an old mail or two. */
+const freeFailures = 20;
+
+/** All pages as a plugin tree, without listening on a port: tests inject requests. */
+export async function createApp(dependencies: AppDependencies): Promise<FastifyInstance> {
+  const { logger, trustedProxies, recordRequest, isDraining } = dependencies;
+  const app = createInstance({
+    logger,
+    trustedProxies,
+    bodyLimit: formLimitBytes,
+    maxParamLength,
+    respondToFailure: rawPage,
+    frameworkErrors: (error, request, reply) => void sendFailure(error, request, reply),
+  });
+  addRequestHooks(app, recordRequest, isDraining);
+  app.addHook('onRequest', async (_request, reply) => void reply.headers(commonHeaders));
+  app.setErrorHandler(sendFailure);
+  app.setNotFoundHandler((request, reply) => sendPage(reply, 404, failurePage('unknownAddress', request)));
+  await app.register(bookingPages(dependencies), { prefix: '/booking' });
+  await app.ready();
+  return app;
+}
+
+function bookingPages({ clients, pageUrl }: AppDependencies) {
+  const limitVisits = createVisitLimit(Date.now);
+  const strangers = createStrangers(Date.now, freeFailures);
+  const openVisit = createVisits(clients, basePathOf(pageUrl));
+  return async (scope: FastifyInstance): Promise<void> => {
+    scope.addHook('onRequest', async (request) => {
+      limitVisits(networkOf(request.ip));
+      await strangers.delay(networkOf(request.ip), closedSignal(request));
+    });
+    acceptOwnForms(scope, pageUrl);
+    scope.setErrorHandler((error, request, reply) => {
+      if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
+      return sendFailure(error, request, reply);
+    });
+    scope.setNotFoundHandler((request, reply) => {
+      strangers.noteFailure(networkOf(request.ip));
+      return sendPage(reply, 404, failurePage('deadLink', request));
+    });
+    for (const routes of [
+      bookingRoutes(clients, openVisit, pageUrl),
+      cancelRoutes(clients, openVisit),
+      attendRoutes(clients, openVisit),
+      moveRoutes(clients, openVisit),
+    ])
+      await scope.register(routes);
+  };
+}

@@ -1,0 +1,78 @@
+import type { ListOwnTimesResponse, OwnTime } from '@scheduling/contracts/calendar/v1';
+import { contactOf, formatPeriod, type Period } from '@scheduling/presentation';
+import { situationOf } from './describe-booking.ts';
+import type { PageContent } from './render-page.ts';
+import type { Visit } from './visit.ts';
+
+/** A week of times, Monday to Sunday. */
+export type Week = Pick<ListOwnTimesResponse, 'times' | 'hasPrevious' | 'hasNext'> & { monday: string };
+
+/** The page with the times of a week, each of which leads to a question. */
+export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext }: Week): PageContent {
+  const { booking, texts, links } = visit;
+  const first = Temporal.PlainDate.from(monday);
+  const { zone, range } = describeSpan(visit, first);
+  const weeks = [
+    ...(hasPrevious ? [{ href: links.move(first.subtract({ days: 7 }).toString()), text: texts.move.previous }] : []),
+    ...(hasNext ? [{ href: links.move(first.add({ days: 7 }).toString()), text: texts.move.next }] : []),
+  ];
+  return {
+    title: texts.move.title,
+    zone: texts.move.zone(zone),
+    note: situationOf(booking) === 'requested' ? texts.move.request : undefined,
+    range,
+    days: daysOf(visit, times),
+    empty: texts.move.emptyWeek,
+    weeks,
+    weeksLabel: texts.move.weeks,
+    back: { href: links.booking(), text: texts.move.back },
+  };
+}
+
+/** The page when no week has a time. */
+export function describeNoTimes({ texts, provider, links }: Visit): PageContent {
+  return {
+    ...texts.move.none,
+    contact: contactOf(provider),
+    back: { href: links.booking(), text: texts.backToBooking },
+  };
+}
+
+/** The dates of a week, and the zone of its times; both names if the clock is changed in it. */
+function describeSpan({ booking, locale }: Visit, monday: Temporal.PlainDate): { range: string; zone: string } {
+  const [start, end] = [monday, monday.add({ days: 7 })].map(
+    (date) => new Date(date.toZonedDateTime(booking.timeZone).epochMilliseconds),
+  ) as [Date, Date];
+  const lastSecond = new Date(end.getTime() - 1_000);
+  const { zone, offset } = formatPeriod(start, lastSecond, booking.timeZone, locale);
+  const range = new Intl.DateTimeFormat(locale, { timeZone: booking.timeZone, dateStyle: 'long' });
+  return { range: range.formatRange(start, lastSecond), zone: `${zone} (${offset})` };
+}
+
+interface DayView {
+  heading: string;
+  times: { href: string; text: string }[];
+}
+
+function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] {
+  const days = new Map<string, DayView>();
+  for (const { start, end, place } of times) {
+    const date = dateIn(start!, booking.timeZone);
+    const period = formatPeriod(start!, end!, booking.timeZone, locale);
+    const heading = new Intl.DateTimeFormat(locale, { timeZone: booking.timeZone, dateStyle: 'full' }).format(start);
+    const day = days.get(date) ?? { heading, times: [] };
+    day.times.push({ href: links.confirm(date, place!), text: timesOf(period) });
+    days.set(date, day);
+  }
+  return [...days.values()];
+}
+
+/** The date of a moment in a zone, YYYY-MM-DD. */
+function dateIn(moment: Date, timeZone: string): string {
+  return Temporal.Instant.fromEpochMilliseconds(moment.getTime()).toZonedDateTimeISO(timeZone).toPlainDate().toString();
+}
+
+/** Without the date, unless it ends on another day. */
+function timesOf({ lines: [first, last], isOneDay }: Period): string {
+  return isOneDay ? last! : `${first} ${last}`;
+}

@@ -1,0 +1,14 @@
+import type { RawFailure, RawResponse } from '@scheduling/http';
+
+const statuses: Record<RawFailure, number> = {
+  malformed: 400,
+  timeout: 408,
+  expectation_failed: 417,
+  headers_too_large: 431,
+  unsupported_version: 505,
+};
+
+/** For what never becomes a Fastify request: no browser of a person sends it. */
+export function rawPage(failure: RawFailure): RawResponse {
+  return { status: statuses[failure], contentType: 'text/plain; charset=utf-8', body: 'The request is not valid.\n' };
+}

@@ -1,0 +1,142 @@
+import type { OwnPlace, OwnTime } from '@scheduling/contracts/calendar/v1';
+import { DomainError, type ErrorCode } from '@scheduling/errors';
+import { titleOf } from '@scheduling/presentation';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { placeQuery } from '../booking-links.ts';
+import type { Clients } from '../clients.ts';
+import { describePeriod, situationOf } from '../describe-booking.ts';
+import { describeNoTimes, describeWeek } from '../describe-week.ts';
+import { queryOf } from '../query-of.ts';
+import { type Page, renderPage, sendPage } from '../render-page.ts';
+import { type OpenVisit, tokenOf, type Visit } from '../visit.ts';
+import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
+
+/** The times to which a booking can be moved, and the question before it is. */
+export function moveRoutes({ persons }: Clients, openVisit: OpenVisit) {
+  /** The visit as calendar sees it after it has refused something. */
+  const openPresent = async (request: FastifyRequest): Promise<Visit> =>
+    openVisit(request, (await persons.getOwnBooking({ token: tokenOf(request) })).booking);
+
+  return async (app: FastifyInstance): Promise<void> => {
+    app.get('/:token/move', async (request, reply) => {
+      const found = await refusable(() =>
+        persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) }),
+      );
+      if (found === undefined) return sendWhyNot(reply, await openPresent(request));
+      const visit = await openVisit(request, found.booking);
+      const obstacle = sendObstacle(reply, visit, 'move');
+      if (obstacle !== undefined) return obstacle;
+      if (found.monday === undefined)
+        return sendPage(reply, 200, renderPage('notice', visit.frame, describeNoTimes(visit)));
+      return sendPage(
+        reply,
+        200,
+        renderPage('week', visit.frame, describeWeek(visit, { ...found, monday: found.monday })),
+      );
+    });
+
+    app.get('/:token/move/confirm', async (request, reply) => {
+      const found = await refusable(() =>
+        persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) }),
+      );
+      if (found === undefined) return sendWhyNot(reply, await openPresent(request));
+      const visit = await openVisit(request, found.booking);
+      // Its end is not in the address, and nothing there could be trusted to be what calendar does.
+      const time = found.times.find(({ place }) => isPlaceOf(queryOf(request), place!));
+      if (time === undefined) return sendObstacle(reply, visit, 'move') ?? sendTaken(request, reply, visit);
+      return sendObstacle(reply, visit, 'move') ?? sendPage(reply, 200, questionPage(visit, request, time));
+    });
+
+    app.post('/:token/move/confirm', async (request, reply) => {
+      const [token, place] = [tokenOf(request), placeOf(queryOf(request))];
+      try {
+        if (place === undefined) throw new DomainError('slot.unavailable');
+        const { booking } = await persons.moveOwnBooking({ token, place });
+        const { links } = await openVisit(request, booking);
+        return await reply.redirect(links.booking('moved'), 303);
+      } catch (error) {
+        if (isRefusal(error)) return sendRefusal(reply, await openPresent(request), 'move');
+        if (!isTaken(error)) throw error;
+        return sendTaken(request, reply, await openPresent(request));
+      }
+    });
+  };
+}
+
+/** Undefined if calendar refuses to tell, because the booking cannot be moved. */
+async function refusable<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+function sendWhyNot(reply: FastifyReply, visit: Visit): FastifyReply {
+  return sendObstacle(reply, visit, 'move') ?? sendRefusal(reply, visit, 'move');
+}
+
+const takenCodes: readonly string[] = [
+  'slot.unavailable',
+  'slot.invalid',
+  'timeslot.not_found',
+  'appointment.not_found',
+] satisfies ErrorCode[];
+
+function isTaken(error: unknown): boolean {
+  return error instanceof DomainError && takenCodes.includes(error.code);
+}
+
+/** Leads back to the times of the same week. */
+function sendTaken(request: FastifyRequest, reply: FastifyReply, visit: Visit): FastifyReply {
+  const { texts, links } = visit;
+  const { title, text, back } = texts.taken;
+  const content = { title, text, back: { href: links.move(dateOf(queryOf(request))), text: back } };
+  return sendPage(reply, 409, renderPage('notice', visit.frame, content));
+}
+
+function questionPage(visit: Visit, request: FastifyRequest, { start, end, place }: OwnTime): Page {
+  const { booking, provider, texts, links } = visit;
+  const { title, button, back } = texts.confirm;
+  const date = dateOf(queryOf(request));
+  return renderPage('question', visit.frame, {
+    title,
+    text: situationOf(booking) === 'requested' ? texts.move.request : undefined,
+    labels: texts.labels,
+    what: titleOf(booking, provider),
+    periods: [
+      { label: texts.labels.from, period: describePeriod(visit, booking.start!, booking.end!) },
+      { label: texts.labels.to, period: describePeriod(visit, start!, end!) },
+    ],
+    action: links.confirm(date ?? '', place!),
+    button,
+    back: { href: links.move(date), text: back },
+  });
+}
+
+/** The date of a week in the address; undefined for what is no date. */
+function dateOf(query: URLSearchParams): string | undefined {
+  const date = query.get('date');
+  if (date === null || !/^\d{4}-\d\d-\d\d$/.test(date)) return undefined;
+  try {
+    return Temporal.PlainDate.from(date).toString();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The place that an address names; undefined if it names none. */
+function placeOf(query: URLSearchParams): OwnPlace | undefined {
+  const [timeslot, start, appointment] = ['timeslot', 'start', 'appointment'].map((name) => query.get(name));
+  if (appointment) return { kind: { $case: 'appointmentReference', value: appointment } };
+  if (!timeslot || !start) return undefined;
+  const moment = new Date(start);
+  if (Number.isNaN(moment.getTime())) return undefined;
+  return { kind: { $case: 'timeslot', value: { timeslotReference: timeslot, start: moment } } };
+}
+
+function isPlaceOf(query: URLSearchParams, place: OwnPlace): boolean {
+  const given = placeOf(query);
+  return given !== undefined && JSON.stringify(placeQuery(given)) === JSON.stringify(placeQuery(place));
+}

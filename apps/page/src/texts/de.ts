@@ -1,0 +1,159 @@
+import type { Texts } from './texts.ts';
+
+export const texts: Texts = {
+  sandbox: 'Test: keine echte Buchung',
+  situations: {
+    reserved: {
+      title: 'Für Sie freigehalten',
+      text: 'Hier müssen Sie nichts tun. Die Buchung ist noch nicht abgeschlossen.',
+    },
+    requested: {
+      title: 'Ihre Anfrage',
+      text: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie eine Nachricht.',
+    },
+    lapsed: { title: 'Nicht bestätigt', text: 'Ihre Anfrage wurde bis zu diesem Termin nicht bestätigt.' },
+    booked: { title: 'Ihre Buchung ist bestätigt', text: 'Wir freuen uns auf Sie.' },
+    over: { title: 'Ihre Buchung', text: 'Dieser Termin ist vorbei.' },
+    cancelled: { title: 'Storniert', text: 'Diese Buchung ist storniert. Sie müssen nichts weiter tun.' },
+  },
+  heldUntil: (moment) => `Freigehalten bis ${moment}.`,
+  labels: {
+    what: 'Was',
+    when: 'Wann',
+    where: 'Wo',
+    provider: 'Bei',
+    price: 'Preis',
+    name: 'Name',
+    email: 'E‑Mail-Adresse',
+    changes: 'Änderungen',
+    from: 'Bisher',
+    to: 'Neu',
+  },
+  deadlines: {
+    both: (moment) => `Verschieben oder stornieren können Sie bis ${moment}.`,
+    cancel: (moment) => `Stornieren können Sie bis ${moment}.`,
+    move: (moment) => `Verschieben können Sie bis ${moment}.`,
+  },
+  attendance: 'Sie haben zugesagt, dass Sie kommen.',
+  buttons: {
+    move: 'Verschieben',
+    cancel: 'Stornieren',
+    attend: 'Ich komme',
+    calendar: 'In meinen Kalender eintragen',
+  },
+  tooLate: 'Hier lässt sich diese Buchung nicht mehr ändern. Bitte melden Sie sich direkt:',
+  done: {
+    cancelled: 'Die Buchung ist jetzt storniert.',
+    attending: 'Vielen Dank. Ihre Zusage ist vermerkt.',
+    moved: 'Die Buchung gilt jetzt für den Termin unten.',
+  },
+  cancel: {
+    title: 'Diese Buchung stornieren?',
+    text: 'Nur diese Buchung wird storniert. Das lässt sich nicht rückgängig machen.',
+    message: (provider) => `Nachricht an ${provider} (freiwillig)`,
+    hint: 'Höchstens 500 Zeichen.',
+    button: 'Buchung stornieren',
+    back: 'Buchung behalten',
+  },
+  attend: {
+    title: 'Kommen Sie?',
+    text: (provider) => `Damit teilen Sie ${provider} mit, dass Sie kommen. Sonst ändert sich nichts.`,
+    button: 'Ich komme',
+    back: 'Zurück zur Buchung',
+  },
+  move: {
+    title: 'Anderen Termin wählen',
+    request: 'Ihre Anfrage bleibt eine Anfrage.',
+    zone: (zone) => `Alle Zeiten: ${zone}.`,
+    none: { title: 'Kein freier Termin', text: 'Zurzeit ist kein Termin frei. Bitte melden Sie sich direkt:' },
+    emptyWeek: 'In dieser Woche ist kein Termin frei.',
+    previous: 'Vorherige Woche',
+    next: 'Nächste Woche',
+    weeks: 'Wochen',
+    back: 'Zurück ohne Änderung',
+  },
+  confirm: { title: 'Buchung verschieben?', button: 'Buchung verschieben', back: 'Anderen Termin wählen' },
+  taken: {
+    title: 'Nicht mehr frei',
+    text: 'Dieser Termin wurde gerade vergeben. Ihre Buchung ist unverändert.',
+    back: 'Andere Termine ansehen',
+  },
+  obstacles: {
+    cancel: {
+      cancelled: { title: 'Bereits storniert', text: 'Diese Buchung ist storniert. Sie müssen nichts weiter tun.' },
+      tooLate: {
+        title: 'Hier nicht mehr möglich',
+        text: 'Diese Buchung lässt sich hier nicht mehr stornieren. Bitte melden Sie sich direkt:',
+      },
+      notOffered: {
+        title: 'Hier nicht möglich',
+        text: 'Diese Buchung lässt sich hier nicht stornieren. Bitte melden Sie sich direkt:',
+      },
+    },
+    move: {
+      cancelled: {
+        title: 'Bereits storniert',
+        text: 'Diese Buchung ist storniert und lässt sich nicht mehr verschieben.',
+      },
+      tooLate: {
+        title: 'Hier nicht mehr möglich',
+        text: 'Diese Buchung lässt sich hier nicht mehr verschieben. Bitte melden Sie sich direkt:',
+      },
+      notOffered: {
+        title: 'Hier nicht möglich',
+        text: 'Diese Buchung lässt sich hier nicht verschieben. Bitte melden Sie sich direkt:',
+      },
+    },
+    attend: {
+      cancelled: { title: 'Bereits storniert', text: 'Diese Buchung ist storniert.' },
+      tooLate: { title: 'Nicht mehr nötig', text: 'Dieser Termin hat begonnen oder ist vorbei.' },
+      notOffered: {
+        title: 'Hier nicht möglich',
+        text: 'Das ist bei dieser Buchung nicht möglich. Wenn Sie eine Frage haben, melden Sie sich bitte direkt:',
+      },
+    },
+  },
+  error: 'Fehler',
+  invalidForm: {
+    title: 'Bitte prüfen Sie Ihre Nachricht',
+    message: 'Die Nachricht darf höchstens 500 Zeichen haben.',
+  },
+  backToBooking: 'Zurück zur Buchung',
+  footer: {
+    legal: 'Impressum',
+    purpose: 'Wir verwenden Ihre Daten, um diesen Termin zu vereinbaren.',
+    privacy: 'Datenschutz',
+  },
+  thisLanguage: 'Deutsch',
+  failures: {
+    deadLink: {
+      title: 'Dieser Link funktioniert nicht',
+      text: 'Dieser Link funktioniert nicht oder nicht mehr. Bitte verwenden Sie die neueste E‑Mail.',
+    },
+    unknownAddress: {
+      title: 'Seite nicht gefunden',
+      text: 'Unter dieser Adresse gibt es keine Seite. Bitte prüfen Sie die Schreibweise.',
+    },
+    unavailable: {
+      title: 'Zurzeit nicht verfügbar',
+      text: 'Diese Seite ist im Moment nicht erreichbar. Bitte versuchen Sie es in einigen Minuten noch einmal.',
+    },
+    tooMany: {
+      title: 'Zu viele Seiten',
+      text: 'Es wurden zu viele Seiten geöffnet. Bitte versuchen Sie es in einer Minute noch einmal.',
+    },
+    foreignForm: {
+      title: 'Nichts wurde geändert',
+      text: 'Dieses Formular kam nicht von unserer eigenen Seite. Öffnen Sie den Link in Ihrer E‑Mail und versuchen Sie es noch einmal.',
+    },
+    invalid: {
+      title: 'Nichts wurde geändert',
+      text: 'Dieses Formular war nicht lesbar. Öffnen Sie den Link in Ihrer E‑Mail und versuchen Sie es noch einmal.',
+    },
+    internal: {
+      title: 'Etwas ist schiefgegangen',
+      text: 'Der Fehler liegt bei uns. Bitte versuchen Sie es später noch einmal.',
+    },
+  },
+  calendar: (url) => `Buchung ansehen, verschieben oder stornieren: ${url}`,
+};

@@ -1,0 +1,86 @@
+/** Where a booking is, as its page says it. */
+export type Situation = 'reserved' | 'requested' | 'lapsed' | 'booked' | 'over' | 'cancelled';
+
+/** What a person does with a booking. */
+export type Action = 'cancel' | 'attend' | 'move';
+
+/** Why a person cannot do it. */
+export type Obstacle = 'cancelled' | 'tooLate' | 'notOffered';
+
+/** Pages that say nothing of a booking. */
+export type Failure =
+  | 'deadLink'
+  | 'unknownAddress'
+  | 'unavailable'
+  | 'tooMany'
+  | 'foreignForm'
+  | 'invalid'
+  | 'internal';
+
+export interface Notice {
+  title: string;
+  text: string;
+}
+
+/** All texts of a language. The hyphen in a German "E-Mail" is non-breaking. */
+export interface Texts {
+  sandbox: string;
+  situations: Record<Situation, Notice>;
+  /** The end of a reservation. */
+  heldUntil: (moment: string) => string;
+  labels: {
+    what: string;
+    when: string;
+    where: string;
+    provider: string;
+    price: string;
+    name: string;
+    email: string;
+    changes: string;
+    from: string;
+    to: string;
+  };
+  deadlines: {
+    both: (moment: string) => string;
+    cancel: (moment: string) => string;
+    move: (moment: string) => string;
+  };
+  attendance: string;
+  buttons: { move: string; cancel: string; attend: string; calendar: string };
+  tooLate: string;
+  /** After an action, if the booking is now as the person wanted. */
+  done: { cancelled: string; attending: string; moved: string };
+  cancel: {
+    title: string;
+    text: string;
+    message: (provider: string) => string;
+    hint: string;
+    button: string;
+    back: string;
+  };
+  attend: { title: string; text: (provider: string) => string; button: string; back: string };
+  move: {
+    title: string;
+    request: string;
+    zone: (zone: string) => string;
+    none: Notice;
+    emptyWeek: string;
+    previous: string;
+    next: string;
+    weeks: string;
+    back: string;
+  };
+  confirm: { title: string; button: string; back: string };
+  taken: Notice & { back: string };
+  obstacles: Record<Action, Record<Obstacle, Notice>>;
+  /** Begins the title of a page with a form that was not accepted. */
+  error: string;
+  invalidForm: { title: string; message: string };
+  backToBooking: string;
+  footer: { legal: string; purpose: string; privacy: string };
+  /** In the language itself: the page in it. */
+  thisLanguage: string;
+  failures: Record<Failure, Notice>;
+  /** In the description of the calendar file. */
+  calendar: (url: string) => string;
+}

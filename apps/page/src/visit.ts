@@ -1,0 +1,82 @@
+import type { OwnBooking } from '@scheduling/contracts/calendar/v1';
+import type { PublicProvider } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
+import { multiLine, singleLine } from '@scheduling/presentation';
+import type { FastifyRequest } from 'fastify';
+import { type BookingLinks, bookingLinks } from './booking-links.ts';
+import type { Clients } from './clients.ts';
+import { pageLanguage } from './page-language.ts';
+import { queryOf } from './query-of.ts';
+import { otherLanguageThan, type PageFrame } from './render-page.ts';
+import { textsOf } from './texts/texts-of.ts';
+import type { Texts } from './texts/texts.ts';
+
+/** A person at a page about their booking. */
+export interface Visit {
+  booking: OwnBooking;
+  provider: PublicProvider;
+  texts: Texts;
+  /** For dates and prices. */
+  locale: string;
+  links: BookingLinks;
+  frame: PageFrame;
+}
+
+/** Opens pages about the booking of a link. */
+export type OpenVisit = (request: FastifyRequest, booking: OwnBooking | undefined) => Promise<Visit>;
+
+/**
+ * @param basePath under which page is reached
+ */
+export function createVisits({ providers }: Pick<Clients, 'providers'>, basePath: string): OpenVisit {
+  return async (request, booking) => {
+    // An answer of a service always has what it is about.
+    const own = booking!;
+    const { provider } = await providers.getPublicProvider({ providerId: own.providerId });
+    return describeVisit(request, basePath, own, provider!);
+  };
+}
+
+export function describeVisit(
+  request: FastifyRequest,
+  basePath: string,
+  booking: OwnBooking,
+  provider: PublicProvider,
+): Visit {
+  const { language, locale, isChosen } = pageLanguage(request, booking.language, provider.crmLanguage);
+  const imprints = [provider.impressum, provider.crmImprint].map((text) => multiLine(text ?? '')).filter(Boolean);
+  return {
+    booking,
+    provider,
+    texts: textsOf[language],
+    locale,
+    links: bookingLinks(basePath, tokenOf(request), isChosen ? language : undefined),
+    frame: {
+      language,
+      otherLanguageQuery: queryWithLanguage(request, otherLanguageThan(language)),
+      about: {
+        provider: singleLine(provider.name),
+        colour: provider.crmColour,
+        isSandbox: provider.sandbox,
+        imprints,
+        privacyUrl: provider.crmPrivacyUrl,
+      },
+    },
+  };
+}
+
+/** Longer than any that calendar issues. */
+const maxTokenLength = 1_000;
+
+/** The token in the path; one that cannot be one is not sent to calendar. */
+export function tokenOf({ params }: FastifyRequest): string {
+  const { token = '' } = params as { token?: string };
+  if (token.length <= maxTokenLength && /^[\w-]+$/.test(token)) return token;
+  throw new DomainError('link.not_found');
+}
+
+function queryWithLanguage(request: FastifyRequest, language: string): string {
+  const query = queryOf(request);
+  query.set('lang', language);
+  return `?${query.toString()}`;
+}
