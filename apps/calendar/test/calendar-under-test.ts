@@ -305,11 +305,15 @@ export async function eventsOf(
     .filter((event) => event.participationId === id);
 }
 
-export async function seatsOf({ database }: CalendarUnderTest, appointmentReference: string): Promise<number> {
+export async function seatsOf(
+  { database }: CalendarUnderTest,
+  appointmentReference: string,
+  crmId = owned.crmId,
+): Promise<number> {
   const { taken } = await database.kysely
     .selectFrom('appointment')
     .select('taken')
-    .where('crmId', '=', owned.crmId)
+    .where('crmId', '=', crmId)
     .where('reference', '=', appointmentReference)
     .executeTakeFirstOrThrow();
   return taken;
