@@ -1,9 +1,16 @@
-import type { Service } from '@scheduling/runtime';
+import { isHttpService, type Service } from '@scheduling/runtime';
 import { isService, type Source } from './sources.ts';
 import { Expression, type Fields, Inserted, type Node, Optional, readAt, replaceAt } from './template.ts';
 
 /** What the chart has at a place of a manifest, by its path; a function gets what the manifest has there. */
 type Places = Record<string, Node | ((present: Node) => Node)>;
+
+type IngressRule = Fields & { http: { paths: (Fields & { backend: { service: { name: string } } })[] } };
+
+const pageUrl = '(.Values.pageUrl | default .Values.publicUrl)';
+const bothHosts = `${hostnameOf(pageUrl)} ${hostnameOf('.Values.publicUrl')}`;
+const pageSharesHost = `eq ${bothHosts}`;
+const pageHasOwnHost = `ne ${bothHosts}`;
 
 /** The manifest with the values of the chart at their places. */
 export function parameterise({ kind, name, app, manifest, condition }: Source): Node {
@@ -44,7 +51,9 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
     isService(app)
       ? {
           data: (present) =>
-            new Inserted(`(mergeOverwrite ${configurationOf(app, present)} .Values.services.${app}.environment)`),
+            new Inserted(
+              `(mergeOverwrite ${configurationOf(app, present)}${pageAddressOf(app)} .Values.services.${app}.environment)`,
+            ),
         }
       : {},
   HorizontalPodAutoscaler: (app) => ({
@@ -54,22 +63,41 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
   NetworkPolicy: () => ({
     'spec.egress': (present) => [...(present as Node[]), new Inserted('.Values.networkPolicies.extraEgress')],
   }),
-  HTTPRoute: () => ({ 'spec.hostnames.0': hostname, 'spec.parentRefs': new Inserted('.Values.httpRoute.parentRefs') }),
+  HTTPRoute: (app) => ({
+    'spec.hostnames.0': app === 'page' ? pageHostname : hostname,
+    'spec.parentRefs': new Inserted('.Values.httpRoute.parentRefs'),
+  }),
   Ingress: () => ({
     'metadata.annotations': (present) =>
       new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.ingress.annotations)`),
     'spec.ingressClassName': textIfSet('.Values.ingress.className'),
-    'spec.tls.0.hosts.0': hostname,
+    'spec.tls.0.hosts': [hostname, new Optional(pageHasOwnHost, pageHostname)],
     'spec.tls.0.secretName': new Expression('.Values.ingress.tlsSecret'),
-    'spec.rules.0.host': hostname,
+    'spec.rules': (present) => ingressRules(present as [IngressRule]),
   }),
 };
 
-const hostname = new Expression('(urlParse .Values.publicUrl).hostname');
+const hostname = new Expression(hostnameOf('.Values.publicUrl'));
+const pageHostname = new Expression(hostnameOf(pageUrl));
 
 const monitoringPlaces: Places = {
   'metadata.labels': (present) => new Inserted(`(mergeOverwrite ${writeDict(present)} .Values.monitoring.labels)`),
 };
+
+/**
+ * A rule for each host, because controllers refuse two rules with the same one: the paths of the pages are in the rule of the
+ * gateway, unless the pages have a host of their own.
+ */
+function ingressRules([rule]: [IngressRule]): Node[] {
+  const { paths } = rule.http;
+  const ofPage = paths.filter((path) => path.backend.service.name === 'page');
+  const others = paths.filter((path) => !ofPage.includes(path));
+  const withPage = ofPage.map((path) => new Optional(pageSharesHost, path));
+  return [
+    { ...rule, host: hostname, http: { paths: [...withPage, ...others] } },
+    new Optional(pageHasOwnHost, { ...rule, host: pageHostname, http: { paths: ofPage } }),
+  ];
+}
 
 function podPlaces(app: string): Places {
   const pod = 'spec.template.spec';
@@ -99,11 +127,16 @@ function configurationOf(service: Service, present: Node): string {
     PUBLIC_URL: new Expression('.Values.publicUrl'),
   };
   const variables = Object.entries(present as Fields).map(([name, value]) => [name, values[name] ?? value] as const);
-  const stream =
-    service === 'gateway'
-      ? []
-      : [['NATS_STREAM_REPLICAS', new Expression('(.Values.natsStreamReplicas | int | toString)')] as const];
+  const stream = isHttpService(service)
+    ? []
+    : [['NATS_STREAM_REPLICAS', new Expression('(.Values.natsStreamReplicas | int | toString)')] as const];
   return writeDict(Object.fromEntries([...variables, ...stream]));
+}
+
+/** If the pages of persons have an address of their own, for those who write links to them, and for page itself. */
+function pageAddressOf(service: Service): string {
+  if (!['gateway', 'notification', 'page'].includes(service)) return '';
+  return ' (ternary (dict "PAGE_URL" .Values.pageUrl) (dict) (ne .Values.pageUrl ""))';
 }
 
 /**
@@ -121,6 +154,10 @@ function replaceEverywhere(node: Node): Node {
   if (node['kubernetes.io/metadata.name'] === 'monitoring')
     return { 'kubernetes.io/metadata.name': new Expression('.Values.monitoring.namespace') };
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, replaceEverywhere(value)]));
+}
+
+function hostnameOf(url: string): string {
+  return `(urlParse ${url}).hostname`;
 }
 
 function textIfSet(value: string): Optional {

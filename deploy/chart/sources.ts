@@ -1,4 +1,4 @@
-import { databaseServices, type Service } from '@scheduling/runtime';
+import { databaseServices, httpServices, type Service } from '@scheduling/runtime';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -10,7 +10,7 @@ import { type Fields, Optional, replaceAt } from './template.ts';
 
 const deployFolder = join(import.meta.dirname, '..');
 
-export const services = ['gateway', ...databaseServices] as const;
+export const services = [...httpServices, ...databaseServices] as const;
 
 /** What components can change. */
 const resources = [...services.map((service) => `kubernetes/base/${service}`), 'kubernetes/admin'];
@@ -18,6 +18,7 @@ const resources = [...services.map((service) => `kubernetes/base/${service}`), '
 /** The folders in kubernetes/components, and the value that includes each of them. */
 const conditions: Record<string, string> = {
   'http-route': '.Values.httpRoute.enabled',
+  'page-http-route': '.Values.httpRoute.enabled',
   ingress: '.Values.ingress.enabled',
   'postgres-tls': '.Values.postgresTls.enabled',
   'nats-tls': '.Values.natsTls.enabled',

@@ -13,7 +13,7 @@ if [ ! -f authority.key ]; then
     -addext basicConstraints=critical,CA:true -addext keyUsage=critical,keyCertSign -keyout authority.key -out authority.crt 2>/dev/null
 fi
 
-for name in gateway identity calendar customer notification webhook admin postgres nats; do
+for name in gateway page identity calendar customer notification webhook admin postgres nats; do
   new=$(mktemp -d)
   printf 'subjectAltName=DNS:%s\nbasicConstraints=critical,CA:false\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth,clientAuth\n' "$name" > "$new/extensions"
   openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" -keyout "$new/tls.key" -out "$new/request" 2>/dev/null

@@ -9,7 +9,7 @@ export function readArrows() {
   const ends = (pattern: RegExp): string[][] => [...diagram.matchAll(pattern)].map(([, ...found]) => found);
   return {
     calls: ends(/(\w+) -- gRPC --> (\w+)/g),
-    http: new Set(ends(/-- (?:HTTP, JSON|verification page) --> (\w+)/g).flat()),
+    http: new Set(ends(/-- (?:HTTP, JSON|[a-z ]*pages?) --> (\w+)/g).flat()),
     databases: new Set(ends(/(\w+) --- \w+Db/g).flat()),
     stream: new Set([...ends(/(\w+) -\. .* \.-> stream/g), ...ends(/stream -\. .* \.-> (\w+)/g)].flat()),
     mail: new Set(ends(/(\w+) -- SMTP --> mail/g).flat()),

@@ -13,7 +13,16 @@ import {
   hasHelm,
   runHelm,
 } from './charts.ts';
-import { admin, natsTls, observability, operators, production, repositoryRoot, tracing } from './kustomizations.ts';
+import {
+  admin,
+  natsTls,
+  observability,
+  operators,
+  pagePaths,
+  production,
+  repositoryRoot,
+  tracing,
+} from './kustomizations.ts';
 import { configurationOf, findManifest, renderChart, renderKustomization } from './render-kustomization.ts';
 import { services } from './service-configuration.ts';
 
@@ -21,7 +30,7 @@ interface Container {
   image: string;
   imagePullPolicy: string;
   resources: object;
-  env: { name: string; value?: string; valueFrom?: { secretKeyRef: { name: string } } }[];
+  env?: { name: string; value?: string; valueFrom?: { secretKeyRef: { name: string } } }[];
 }
 
 interface Workload extends Manifest {
@@ -87,7 +96,7 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
       .flatMap(({ name }) => renderChart(name))
       .filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
     const secrets = workloads.flatMap(({ spec: { template } }) => [
-      ...template.spec.containers[0].env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? []),
+      ...(template.spec.containers[0].env ?? []).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? []),
       ...(template.spec.volumes ?? []).map(({ secret }) => secret.secretName),
     ]);
     expect(secrets.length).toBeGreaterThan(30);
@@ -120,9 +129,16 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
       expect(egress.at(-1)).toEqual({ to: [{ ipBlock: { cidr: '192.0.2.7/32' } }], ports: [{ port: 5432 }] });
     });
 
-    it('uses one host and one stream', () => {
-      for (const service of ['gateway', 'notification'])
-        expect(configurationOf(manifests, service)).toMatchObject({ PUBLIC_URL: 'http://book.example.org:8080' });
+    it('uses one host for the gateway, another one for the pages, and one stream', () => {
+      for (const service of ['gateway', 'notification', 'page'])
+        expect(configurationOf(manifests, service)).toMatchObject({
+          PUBLIC_URL: 'http://book.example.org:8080',
+          PAGE_URL: 'https://appointments.example.org',
+        });
+      expect(findManifest(manifests, 'HTTPRoute', 'page').spec).toMatchObject({
+        hostnames: ['appointments.example.org'],
+        parentRefs: [{ name: 'shared', namespace: 'gateways', sectionName: 'web', port: 8443 }],
+      });
       expect(configurationOf(manifests, 'calendar')).toMatchObject({ NATS_STREAM_REPLICAS: '1' });
       expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({
         hostnames: ['book.example.org'],
@@ -132,15 +148,18 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
         metadata: { annotations: { 'example.org/note': 'yes', 'nginx.org/client-max-body-size': '2m' } },
         spec: {
           ingressClassName: 'nginx',
-          tls: [{ hosts: ['book.example.org'], secretName: 'book-tls' }],
-          rules: [{ host: 'book.example.org' }],
+          tls: [{ hosts: ['book.example.org', 'appointments.example.org'], secretName: 'book-tls' }],
+          rules: [
+            { host: 'book.example.org', http: { paths: [{ path: '/' }] } },
+            { host: 'appointments.example.org', http: { paths: pagePaths.map((path) => ({ path })) } },
+          ],
         },
       });
     });
 
     it('gives every pod what all of them get', () => {
       const pods = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
-      expect(pods).toHaveLength(12);
+      expect(pods).toHaveLength(13);
       for (const { spec } of pods) {
         expect(spec.template.spec).toMatchObject({
           imagePullSecrets: [{ name: 'registry-login' }],
@@ -171,6 +190,7 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
   it.each([
     ['a missing address', {}, /publicUrl/],
     ['an address with a path', { publicUrl: 'https://example.com/path' }, /publicUrl/],
+    ['pages with a path', { ...minimum, pageUrl: 'https://example.com/path' }, /pageUrl/],
     ['an unknown value', { ...minimum, publicURL: 'https://example.com' }, /publicURL/],
     ['an unknown service', { ...minimum, services: { calender: {} } }, /calender/],
     [

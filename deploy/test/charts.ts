@@ -19,6 +19,7 @@ const asInProduction = {
 /** Every value is another one than its default. */
 const everythingElse = {
   publicUrl: 'http://book.example.org:8080',
+  pageUrl: 'https://appointments.example.org',
   image: {
     registry: 'registry.example.org',
     tag: '9.9.9',

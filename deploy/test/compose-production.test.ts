@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { databaseServices, httpServices, natsServices, type Service } from '@scheduling/runtime';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { deployFolder } from './kustomizations.ts';
+import { deployFolder, pagePaths } from './kustomizations.ts';
 import { operationsDocument } from './operations-document.ts';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
@@ -22,15 +23,20 @@ const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?\}/g)].map(([, name 
 /** The tags of Compose, such as `!reset`, have no effect here. */
 function readServices(yaml: string): Record<string, ComposeService> {
   const filled = yaml
-    .replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1')
-    .replaceAll(/\$\{([A-Z_]+):\?\}/g, (_, name: string) => sampleOf(name));
+    // The inner ones first: a default may contain a variable that is required.
+    .replaceAll(/\$\{([A-Z_]+):\?\}/g, (_, name: string) => sampleOf(name))
+    .replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
   return (parse(filled, { merge: true, logLevel: 'silent' }) as { services: Record<string, ComposeService> }).services;
 }
 
 function sampleOf(name: string): string {
   if (name === 'SMTP_URL') return 'smtp://mail.example.com:587';
-  return name === 'WEBHOOK_SECRET_KEYS' ? `1:${Buffer.alloc(32).toString('base64')}` : name.toLowerCase();
+  return name === 'WEBHOOK_SECRET_KEYS' || name === 'LINK_KEYS'
+    ? `1:${Buffer.alloc(32).toString('base64')}`
+    : name.toLowerCase();
 }
+
+const isOneOf = (names: readonly Service[], name: Service): boolean => names.includes(name);
 
 describe.each(services)('compose.production.yaml with %s', (name) => {
   const own = production[name]!;
@@ -47,11 +53,15 @@ describe.each(services)('compose.production.yaml with %s', (name) => {
       GRPC_TLS_CERT_FILE: '/certificates/tls.crt',
       GRPC_TLS_KEY_FILE: '/certificates/tls.key',
       GRPC_TLS_CA_FILE: '/certificates/ca.crt',
-      NATS_TLS_CA_FILE: '/certificates/ca.crt',
     });
     expect(own.volumes).toEqual([`certificates/${name}:/certificates:ro`]);
-    expect(environment['NATS_URL']).toBe(`tls://${name}:${name}_nats_password@nats:4222`);
-    if (name !== 'gateway')
+    if (isOneOf(natsServices, name)) {
+      expect(environment).toMatchObject({
+        NATS_URL: `tls://${name}:${name}_nats_password@nats:4222`,
+        NATS_TLS_CA_FILE: '/certificates/ca.crt',
+      });
+    }
+    if (isOneOf(databaseServices, name))
       expect(environment['DATABASE_URL']).toBe(
         `postgres://${name}:${name}_database_password@postgres:5432/${name}?sslmode=verify-full&sslrootcert=/certificates/ca.crt`,
       );
@@ -59,7 +69,9 @@ describe.each(services)('compose.production.yaml with %s', (name) => {
 
   it('migrates its database, if it has one, in the same way', () => {
     const { environment, volumes } = own;
-    expect(production[`${name}-migration`]).toEqual(name === 'gateway' ? undefined : { environment, volumes });
+    expect(production[`${name}-migration`]).toEqual(
+      isOneOf(databaseServices, name) ? { environment, volumes } : undefined,
+    );
   });
 });
 
@@ -77,11 +89,40 @@ it('compose.production.yaml leaves no default of compose.yaml that is a secret o
 });
 
 it('compose.production.yaml publishes the proxy only', () => {
-  expect(production['gateway']?.ports).toEqual([]);
+  for (const service of httpServices) expect(production[service]?.ports).toEqual([]);
   const published = Object.entries({ ...base, ...production }).filter(
     ([, service]) => (service?.ports ?? []).length > 0,
   );
   expect(published.map(([name]) => name)).toEqual(['proxy']);
+});
+
+it('the proxy leads to page by its paths, and to the gateway otherwise', async () => {
+  const proxy = readFileSync(join(deployFolder, 'compose/Caddyfile'), 'utf8');
+  const [, paths = ''] = /^\t@pages path (.*)$/m.exec(proxy) ?? [];
+  expect(paths.split(' ')).toEqual(pagePaths.flatMap((path) => [path, `${path}/*`]));
+  const targets = [...proxy.matchAll(/handle @(\w+) \{\n(?:\t\t.*\n)*?\t\treverse_proxy (\S+)\n\t\}/g)].map(
+    ([, ...found]) => found,
+  );
+  const addressOf = async (service: Service): Promise<string> =>
+    `${service}:${(await readServiceConfiguration(service)).ports(base[service]!.environment!).http}`;
+  expect(targets).toEqual([
+    ['pages', await addressOf('page')],
+    ['gateway', await addressOf('gateway')],
+  ]);
+});
+
+it('the links in mails lead to the host of the proxy, or to another one for the pages alone', () => {
+  const environments = ['page', 'gateway', 'notification'].map((name) => production[name]!.environment!['PAGE_URL']);
+  expect(environments).toEqual(Array(3).fill('https://public_host'));
+  expect(text.match(/PAGE_URL: https:.*/g)).toEqual(Array(3).fill('PAGE_URL: https://${PAGE_HOST:-${PUBLIC_HOST:?}}'));
+  expect(text).toContain(' PAGE_HOST: ${PAGE_HOST:-${PUBLIC_HOST:?}}\n');
+  expect(readFileSync(join(deployFolder, 'compose/Caddyfile'), 'utf8')).toContain('\n{$PUBLIC_HOST} {$PAGE_HOST} {\n');
+});
+
+it('create-certificates.sh has a certificate for every name', () => {
+  const script = readFileSync(join(deployFolder, 'compose/create-certificates.sh'), 'utf8');
+  const [, names = ''] = /^for name in (.*); do$/m.exec(script) ?? [];
+  expect(names.split(' ').toSorted()).toEqual([...services, 'admin', 'postgres', 'nats'].toSorted());
 });
 
 it('the archive of the write-ahead log is where the scripts expect it', () => {

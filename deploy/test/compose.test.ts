@@ -1,4 +1,10 @@
-import { createMetrics, requiresTls, startOperationsServer } from '@scheduling/runtime';
+import {
+  createMetrics,
+  databaseServices,
+  isHttpService,
+  requiresTls,
+  startOperationsServer,
+} from '@scheduling/runtime';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +31,7 @@ const text = readFileSync(join(deployFolder, 'compose.yaml'), 'utf8').replaceAll
 const compose = (parse(text, { merge: true }) as { services: Record<string, ComposeService> }).services;
 
 it('compose.yaml runs every service with its migration, and the servers that they need', () => {
-  const migrations = services.filter((service) => service !== 'gateway').map((service) => `${service}-migration`);
+  const migrations = databaseServices.map((service) => `${service}-migration`);
   expect(Object.keys(compose).toSorted()).toEqual(
     [...services, ...migrations, 'postgres', 'nats', 'inbox', 'admin'].toSorted(),
   );
@@ -56,8 +62,8 @@ describe.each(services)('compose.yaml with %s', (name) => {
 
   it('serves operators only on the network that it shares with the admin command', () => {
     const owner = { default: {}, admin: { aliases: [`${name}-admin`] } };
-    expect(service.networks).toEqual(name === 'gateway' ? undefined : owner);
-    expect(service.environment['ADMIN_LISTEN_HOST']).toBe(name === 'gateway' ? undefined : `${name}-admin`);
+    expect(service.networks).toEqual(isHttpService(name) ? undefined : owner);
+    expect(service.environment['ADMIN_LISTEN_HOST']).toBe(isHttpService(name) ? undefined : `${name}-admin`);
   });
 
   it('configures the names and ports of the other services and servers', async () => {
@@ -109,7 +115,7 @@ it('compose.yaml gives the admin command every address that it can check, and do
     expect(Object.keys(compose)).toContain(host.replace(/-admin$/, ''));
     expect(host.endsWith('-admin')).toBe(variable.endsWith('_ADDRESS'));
   }
-  for (const service of services.filter((name) => name !== 'gateway')) {
+  for (const service of databaseServices) {
     const { ports } = await readServiceConfiguration(service);
     expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(
       `dns:///${service}-admin:${ports(compose[service]!.environment).admin}`,
@@ -127,20 +133,17 @@ it('compose.yaml says that its inbox has no TLS', () => {
     expect(requiresTls(compose[name]!.environment['SMTP_URL']!)).toBe(false);
 });
 
-it.each(services.filter((name) => name !== 'gateway'))(
-  'compose.yaml migrates the database of %s before it starts',
-  (name) => {
-    const { image, environment, depends_on: dependencies } = compose[name]!;
-    expect(compose[`${name}-migration`]).toMatchObject({
-      image,
-      environment,
-      command: ['migrate'],
-      depends_on: { postgres: { condition: 'service_healthy' } },
-    });
-    expect(new URL(environment.DATABASE_URL ?? '').pathname).toBe(`/${name}`);
-    expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
-  },
-);
+it.each(databaseServices)('compose.yaml migrates the database of %s before it starts', (name) => {
+  const { image, environment, depends_on: dependencies } = compose[name]!;
+  expect(compose[`${name}-migration`]).toMatchObject({
+    image,
+    environment,
+    command: ['migrate'],
+    depends_on: { postgres: { condition: 'service_healthy' } },
+  });
+  expect(new URL(environment.DATABASE_URL ?? '').pathname).toBe(`/${name}`);
+  expect(dependencies).toMatchObject({ [`${name}-migration`]: { condition: 'service_completed_successfully' } });
+});
 
 it('the image exposes the ports of all services', async () => {
   const dockerfile = readFileSync(join(deployFolder, 'Dockerfile'), 'utf8');
@@ -162,14 +165,12 @@ it('compose.yaml creates a role with a password of its own for the database of e
       services: Record<string, ComposeService>;
     }
   ).services;
-  const passwords = services
-    .filter((name) => name !== 'gateway')
-    .map((name) => {
-      const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
-      const password = raw['postgres']?.environment[variable];
-      expect(password).toBe(`\${${variable}:-${name}}`);
-      expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
-      return password;
-    });
+  const passwords = databaseServices.map((name) => {
+    const variable = `${name.toUpperCase()}_DATABASE_PASSWORD`;
+    const password = raw['postgres']?.environment[variable];
+    expect(password).toBe(`\${${variable}:-${name}}`);
+    expect(raw[name]?.environment['DATABASE_URL']).toBe(`postgres://${name}:${password}@postgres:5432/${name}`);
+    return password;
+  });
   expect(passwords).not.toContain(raw['postgres']?.environment['POSTGRES_PASSWORD']);
 });

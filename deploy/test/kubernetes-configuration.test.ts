@@ -1,7 +1,13 @@
-import { createMetrics, type OperationsServer, startOperationsServer } from '@scheduling/runtime';
+import {
+  createMetrics,
+  databaseServices,
+  isHttpService,
+  type OperationsServer,
+  startOperationsServer,
+} from '@scheduling/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../manifest.ts';
-import { gatewayApi, natsTls, overlays, partsOfProduction, production } from './kustomizations.ts';
+import { gatewayApi, natsTls, overlays, pagePaths, partsOfProduction, production } from './kustomizations.ts';
 import { configurationOf, findManifest, renderKustomization, type Variable } from './render-kustomization.ts';
 import { readServiceConfiguration, type ServiceConfiguration, services } from './service-configuration.ts';
 
@@ -40,12 +46,18 @@ interface Service extends Manifest {
   };
 }
 
+interface HttpRoute extends Manifest {
+  spec: { hostnames: string[]; rules: object[] };
+}
+
+const sampleKeys = `1:${Buffer.alloc(32).toString('base64')}`;
 /** Sample values for the keys of secrets; the manifests contain only their names. */
 const secretValues: Record<string, string> = {
   DATABASE_URL: 'postgres://user:password@postgres:5432/name',
   NATS_URL: 'nats://user:password@nats:4222',
   SMTP_URL: 'smtp://mail.example.com:587',
-  WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32).toString('base64')}`,
+  WEBHOOK_SECRET_KEYS: sampleKeys,
+  LINK_KEYS: sampleKeys,
 };
 
 let operations: OperationsServer;
@@ -98,7 +110,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     it('serves operators only within its pod', () => {
       expect(Object.keys(environment)).not.toContain('ADMIN_LISTEN_HOST');
       expect(configuration.described.find(({ name }) => name === 'ADMIN_LISTEN_HOST')?.fallback).toBe(
-        service === 'gateway' ? undefined : '127.0.0.1',
+        isHttpService(service) ? undefined : '127.0.0.1',
       );
     });
 
@@ -118,11 +130,11 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       const { spec } = find('Service', service) as Service;
       expect(labels).toMatchObject(spec.selector);
       expect(labels).toMatchObject(deployment.spec.selector.matchLabels);
-      const main = service === 'gateway' ? 'http' : 'grpc';
+      const main = isHttpService(service) ? 'http' : 'grpc';
       expect(spec.ports).toEqual([
-        { name: main, port: service === 'gateway' ? 80 : configuration.ports(environment).grpc, targetPort: main },
+        { name: main, port: isHttpService(service) ? 80 : configuration.ports(environment).grpc, targetPort: main },
       ]);
-      expect(spec.clusterIP).toBe(service === 'gateway' ? undefined : 'None');
+      expect(spec.clusterIP).toBe(isHttpService(service) ? undefined : 'None');
       expect(find('HorizontalPodAutoscaler', service)).toMatchObject({
         spec: { scaleTargetRef: { kind: 'Deployment', name: service } },
       });
@@ -154,7 +166,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     });
   });
 
-  it.each(services.filter((service) => service !== 'gateway'))(
+  it.each(databaseServices)(
     'migrates %s with its image, variables and network policy, and sends it no calls meanwhile',
     (service) => {
       const [container] = (find('Deployment', service) as Workload).spec.template.spec.containers;
@@ -171,22 +183,32 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     },
   );
 
-  it('uses the host of the route as the public URL', () => {
-    const { spec } = find('HTTPRoute', 'gateway') as Manifest & {
-      spec: { hostnames: string[]; rules: { backendRefs: object[] }[] };
-    };
-    const ports = (find('Service', 'gateway') as Service).spec.ports.map(({ port }) => port);
-    expect(spec.rules.flatMap(({ backendRefs }) => backendRefs)).toEqual(
-      ports.map((port) => ({ name: 'gateway', port })),
-    );
-    for (const service of ['gateway', 'notification'])
-      expect(spec.hostnames.map((host) => `https://${host}`)).toEqual([
-        configurationOf(manifests, service)['PUBLIC_URL'],
-      ]);
+  it.each([
+    { route: 'gateway', paths: ['/'], addresses: ['PUBLIC_URL'], users: ['gateway', 'notification'] },
+    {
+      route: 'page',
+      paths: pagePaths,
+      addresses: ['PAGE_URL', 'PUBLIC_URL'],
+      users: ['page', 'gateway', 'notification'],
+    },
+  ])('leads to $route by the address that the services know', ({ route, paths, addresses, users }) => {
+    const { spec } = find('HTTPRoute', route) as HttpRoute;
+    const ports = (find('Service', route) as Service).spec.ports.map(({ port }) => port);
+    expect(spec.rules).toEqual([
+      {
+        matches: paths.map((value) => ({ path: { type: 'PathPrefix', value } })),
+        backendRefs: ports.map((port) => ({ name: route, port })),
+      },
+    ]);
+    for (const user of users) {
+      const configuration = configurationOf(manifests, user);
+      const address = addresses.map((name) => configuration[name]).find((given) => given !== undefined);
+      expect(spec.hostnames.map((host) => `https://${host}`)).toEqual([address]);
+    }
   });
 });
 
-it('the component with an Ingress leads to the gateway as the route does', () => {
+it('the component with an Ingress leads to the gateway and to page as the routes do', () => {
   const manifests = renderKustomization(natsTls.folder);
   const { spec } = findManifest(manifests, 'Ingress', 'gateway') as Manifest & {
     spec: { tls: { hosts: string[] }[]; rules: { host: string; http: object }[] };
@@ -194,18 +216,23 @@ it('the component with an Ingress leads to the gateway as the route does', () =>
   const [{ host, http }] = spec.rules as [{ host: string; http: object }];
   expect(spec.tls[0]?.hosts).toEqual([host]);
   expect(http).toMatchObject({
-    paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'gateway', port: { name: 'http' } } } }],
+    paths: [...pagePaths, '/'].map((path) => ({
+      path,
+      pathType: 'Prefix',
+      backend: { service: { name: path === '/' ? 'gateway' : 'page', port: { name: 'http' } } },
+    })),
   });
-  expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({ hostnames: [host] });
+  for (const route of ['gateway', 'page'])
+    expect(findManifest(manifests, 'HTTPRoute', route).spec).toMatchObject({ hostnames: [host] });
 });
 
-it('the example of a Gateway has the listener of the route', () => {
+it.each(['gateway', 'page'])('the example of a Gateway has the listener of the route to %s', (name) => {
   const { metadata, spec } = findManifest(
     renderKustomization(gatewayApi.folder),
     'Gateway',
     'scheduling',
   ) as Manifest & { spec: { listeners: { name: string }[] } };
-  const route = findManifest(renderKustomization(overlays[0]!.folder), 'HTTPRoute', 'gateway').spec;
+  const route = findManifest(renderKustomization(overlays[0]!.folder), 'HTTPRoute', name).spec;
   expect(route).toMatchObject({ parentRefs: [{ name: metadata.name, sectionName: spec.listeners[0]!.name }] });
 });
 

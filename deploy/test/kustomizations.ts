@@ -16,10 +16,10 @@ export const natsTls = {
 };
 export const overlays = [development, production, mutualTls, tracing, natsTls];
 /**
- * What a team applies alone, for two services: each rendering takes a second, and the others are rendered as parts of
+ * What a team applies alone, for three services: each rendering takes a second, and the others are rendered as parts of
  * the whole.
  */
-export const partsOfProduction = ['gateway', 'calendar'].map((service) => ({
+export const partsOfProduction = ['gateway', 'page', 'calendar'].map((service) => ({
   service,
   name: `${service} of production`,
   folder: join(production.folder, service),
@@ -51,6 +51,9 @@ export const kustomizations = [
   gatewayApi,
   observability,
 ];
+
+/** The paths that lead to page, where it has the host of the gateway. */
+export const pagePaths = ['/book', '/booking', '/decide', '/calendar'];
 
 /** What `kubectl run` adds to a pod of the admin command. */
 export function readAdminPod(): { metadata: object; spec: object } {

@@ -117,7 +117,7 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
   });
 
   it('gives no pod more privileges than it needs', () => {
-    expect(pods).toHaveLength(11);
+    expect(pods).toHaveLength(12);
     for (const { pod } of pods) {
       expect(pod.automountServiceAccountToken).toBe(false);
       expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });

@@ -1,3 +1,4 @@
+import { httpServices } from '@scheduling/runtime';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../manifest.ts';
@@ -50,7 +51,9 @@ it.each([...services, 'admin'])(
     ).spec;
     expect({ secretName, dnsNames }).toEqual({ secretName: `${name}-grpc-tls`, dnsNames: [name] });
     expect(usages).toEqual(
-      expect.arrayContaining(['gateway', 'admin'].includes(name) ? ['client auth'] : ['client auth', 'server auth']),
+      expect.arrayContaining(
+        [...httpServices, 'admin'].includes(name) ? ['client auth'] : ['client auth', 'server auth'],
+      ),
     );
     const authority = (findManifest(authorityExample, 'Issuer', issuerRef.name) as Issuer).spec.ca.secretName;
     expect(findManifest(authorityExample, 'Certificate', authority).spec).toMatchObject({

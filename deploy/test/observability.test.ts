@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../manifest.ts';
 import { deployFolder, observability, overlays } from './kustomizations.ts';
 import { findManifest, renderKustomization } from './render-kustomization.ts';
+import { services } from './service-configuration.ts';
 
 interface PodMonitor extends Manifest {
   spec: {
@@ -43,7 +44,7 @@ describe.each(overlays)('the PodMonitor', ({ name, folder }) => {
   const deployments = renderKustomization(folder).filter(({ kind }) => kind === 'Deployment') as Deployment[];
 
   it(`scrapes every service of ${name} at its actual address, and names the job after it`, () => {
-    expect(deployments).toHaveLength(6);
+    expect(deployments).toHaveLength(services.length);
     for (const {
       metadata,
       spec: { template },

@@ -1,8 +1,9 @@
+import { databaseServices, httpServices } from '@scheduling/runtime';
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../manifest.ts';
 import { admin, operators, overlays, readAdminPod } from './kustomizations.ts';
 import { configurationOf, findManifest, renderKustomization } from './render-kustomization.ts';
-import { readServiceConfiguration, services } from './service-configuration.ts';
+import { readServiceConfiguration } from './service-configuration.ts';
 
 interface NetworkPolicy extends Manifest {
   spec: { ingress: { from: { podSelector?: { matchLabels: Record<string, string> } }[]; ports: { port: string }[] }[] };
@@ -16,22 +17,21 @@ interface Job extends Manifest {
   spec: { template: { metadata: { labels: object }; spec: { containers: [{ env: { name: string }[] }] } } };
 }
 
-const withDatabase = services.filter((service) => service !== 'gateway');
 const command = renderKustomization(admin.folder);
 const environment = findManifest(command, 'ConfigMap', 'admin').data as Record<string, string>;
 const job = findManifest(command, 'Job', 'doctor') as Job;
 
-/** Who may reach the port for operators. */
-function callers(folder: string, service: string): unknown[] {
+const adminPods = { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'admin' } } };
+
+/** Who may reach a port, by default the one for operators. */
+function callers(folder: string, service: string, named = 'admin'): unknown[] {
   const { spec } = findManifest(renderKustomization(folder), 'NetworkPolicy', service) as NetworkPolicy;
-  return spec.ingress.filter(({ ports }) => ports.some(({ port }) => port === 'admin')).flatMap(({ from }) => from);
+  return spec.ingress.filter(({ ports }) => ports.some(({ port }) => port === named)).flatMap(({ from }) => from);
 }
 
-describe.each(withDatabase)('the admin command in the cluster and %s', (service) => {
+describe.each(databaseServices)('the admin command in the cluster and %s', (service) => {
   it('reach each other only with the component', () => {
-    expect(callers(operators.folder, service)).toEqual([
-      { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'admin' } } },
-    ]);
+    expect(callers(operators.folder, service)).toEqual([adminPods]);
     for (const { folder } of overlays) expect(callers(folder, service)).toEqual([]);
   });
 
@@ -46,6 +46,14 @@ describe.each(withDatabase)('the admin command in the cluster and %s', (service)
     expect(own).toMatchObject({ ADMIN_LISTEN_HOST: '0.0.0.0', GRPC_TLS_CERT_FILE: expect.any(String) as string });
     expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(own)));
   });
+});
+
+it.each(httpServices)('the doctor in the cluster reaches %s, and only with the component', (service) => {
+  const peers = (folder: string) => callers(folder, service, 'http');
+  expect(peers(operators.folder)).toContainEqual(adminPods);
+  for (const { folder } of overlays) expect(peers(folder)).not.toContainEqual(adminPods);
+  const variable = { gateway: 'PUBLIC_URL', page: 'PAGE_URL' }[service];
+  expect(environment[variable]).toBe(`http://${service}`);
 });
 
 it('the doctor in the cluster checks everything', async () => {

@@ -1,4 +1,4 @@
-import type { describeEnvironment, EnvironmentVariable } from '@scheduling/runtime';
+import type { describeEnvironment, EnvironmentVariable, Service } from '@scheduling/runtime';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,7 +19,7 @@ export interface ServiceConfiguration {
 /** The folders of `apps` that are services. */
 export const services = readdirSync(join(repositoryRoot, 'apps')).filter((app) =>
   existsSync(join(repositoryRoot, 'apps', app, 'src/service.ts')),
-);
+) as Service[];
 
 export async function readServiceConfiguration(service: string): Promise<ServiceConfiguration> {
   // Not imported statically: nothing depends on a service's code, and these checks read its configuration as its

@@ -9,6 +9,8 @@ export interface System {
   operator: string;
   /** Where clients reach the gateway. */
   gateway: string | undefined;
+  /** Where persons reach their pages. */
+  page: string | undefined;
   /** gRPC addresses for operators, `host:port`. */
   services: Partial<Record<DatabaseService, string>>;
   nats: NatsSettings | undefined;
@@ -19,14 +21,18 @@ export interface System {
 
 /** The only reader of the environment. */
 export function readConfig(environment: NodeJS.ProcessEnv): System {
-  return readEnvironment(environment, (read) => ({
-    operator: read.text('OPERATOR_NAME', userInfo().username),
-    gateway: read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined,
-    services: readAddresses(read),
-    nats: readOptionalNatsSettings(read),
-    smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
-    certificates: readTlsFiles(read),
-  }));
+  return readEnvironment(environment, (read) => {
+    const gateway = read.url('PUBLIC_URL', ['http:', 'https:'], '') || undefined;
+    return {
+      operator: read.text('OPERATOR_NAME', userInfo().username),
+      gateway,
+      page: read.url('PAGE_URL', ['http:', 'https:'], '') || gateway,
+      services: readAddresses(read),
+      nats: readOptionalNatsSettings(read),
+      smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
+      certificates: readTlsFiles(read),
+    };
+  });
 }
 
 export function addressVariable(service: DatabaseService): string {

@@ -7,6 +7,7 @@ const check = (smtp: string) =>
   checkMailServer({
     smtp,
     gateway: undefined,
+    page: undefined,
     operator: 'tester',
     services: {},
     nats: undefined,

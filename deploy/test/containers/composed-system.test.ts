@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { databaseServices } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { describe, expect, inject, it } from 'vitest';
-import { services } from '../service-configuration.ts';
 import { createCrm, gatewayUrls, inboxUrl, runAdmin, runDemo } from './composed-system.ts';
 import { compose, plainProject } from './docker.ts';
 
@@ -32,29 +32,26 @@ describe.skipIf(project.name === '')('the composed system (needs a container eng
     );
   });
 
-  it.each(services.filter((service) => service !== 'gateway'))(
-    'migrates an empty database of %s twice concurrently',
-    async (service) => {
-      const database = `twice_${service}`;
-      await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
-      const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;
-      const migrate = (): Promise<string> =>
-        compose(project, 'run', '--rm', '--no-deps', '-T', '--env', url, `${service}-migration`);
-      await Promise.all([migrate(), migrate()]);
-      const query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
-      const tables = await compose(
-        project,
-        'exec',
-        '-T',
-        'postgres',
-        'psql',
-        '--username=postgres',
-        '--tuples-only',
-        '--command',
-        query,
-        database,
-      );
-      expect(Number(tables)).toBeGreaterThan(3);
-    },
-  );
+  it.each(databaseServices)('migrates an empty database of %s twice concurrently', async (service) => {
+    const database = `twice_${service}`;
+    await compose(project, 'exec', '-T', 'postgres', 'createdb', '--username=postgres', database);
+    const url = `DATABASE_URL=postgres://postgres:scheduling@postgres:5432/${database}`;
+    const migrate = (): Promise<string> =>
+      compose(project, 'run', '--rm', '--no-deps', '-T', '--env', url, `${service}-migration`);
+    await Promise.all([migrate(), migrate()]);
+    const query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    const tables = await compose(
+      project,
+      'exec',
+      '-T',
+      'postgres',
+      'psql',
+      '--username=postgres',
+      '--tuples-only',
+      '--command',
+      query,
+      database,
+    );
+    expect(Number(tables)).toBeGreaterThan(3);
+  });
 });

@@ -28,8 +28,10 @@ export function plainProject(name: string): Project {
   const network = `10.213.${createHash('sha256').update(name).digest()[0]}`;
   const environment = {
     GATEWAY_PORTS: '127.0.0.1:0',
+    PAGE_PORTS: '127.0.0.1:0',
     INBOX_PORT: '0',
     PUBLIC_URL: 'http://gateway.test',
+    PAGE_URL: 'http://page.test',
     CLUSTER_NETWORK: network,
   };
   return { name, files: ['compose.yaml', 'test/containers/cluster/compose.yaml'], environment };

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { databaseServices, natsServices } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { deployFolder } from '../kustomizations.ts';
@@ -13,12 +14,11 @@ import { createCrm, gatewayUrls, inboxUrl, runAdmin, runDemo } from './composed-
 import { compose, docker, listContainers, plainProject, type Project } from './docker.ts';
 import { isCalm, type Load, startLoad, waitForAnswers } from './load.ts';
 
-const withDatabase = services.filter((service) => service !== 'gateway');
-const natsUsers = [...services, 'doctor'];
+const natsUsers = [...natsServices, 'doctor'];
 const run = promisify(execFile);
 const secret = (): string => `p${randomBytes(12).toString('hex')}`;
 const variable = (name: string, rest: string): string => `${name.toUpperCase()}_${rest}`;
-const newPasswords = (names: string[], rest: string) =>
+const newPasswords = (names: readonly string[], rest: string) =>
   Object.fromEntries(names.map((name) => [variable(name, rest), secret()]));
 
 /** With one system of its own, which has what compose.yaml has not. */
@@ -49,8 +49,9 @@ describe.skipIf(inject('composeProject') === '')(
           SMTP_URL: 'smtp://inbox:1025?requireTLS=false',
           SENDER_ADDRESS: 'no-reply@scheduling.example',
           WEBHOOK_SECRET_KEYS: `1:${randomBytes(32).toString('base64')}`,
+          LINK_KEYS: `1:${randomBytes(32).toString('base64')}`,
           DATABASE_PASSWORD: secret(),
-          ...newPasswords(withDatabase, 'DATABASE_PASSWORD'),
+          ...newPasswords(databaseServices, 'DATABASE_PASSWORD'),
           ...newPasswords(natsUsers, 'NATS_PASSWORD'),
         },
       };
@@ -167,13 +168,13 @@ describe.skipIf(inject('composeProject') === '')(
         await compose(project, 'up', '--detach', '--wait', '--no-deps', 'nats');
         await Promise.all(services.map((service) => cluster.rollOut(service, load.gateways)));
         await waitForAnswers(load);
-        for (const service of withDatabase) await query(`ALTER ROLE ${service} PASSWORD NULL`);
+        for (const service of databaseServices) await query(`ALTER ROLE ${service} PASSWORD NULL`);
         await waitForAnswers(load);
         expect(load.failures).toEqual([]);
         expect(
           await query("SELECT DISTINCT usename FROM pg_stat_activity WHERE datname <> 'postgres' ORDER BY 1"),
         ).toBe(
-          withDatabase
+          databaseServices
             .map((service) => `${service}_2`)
             .toSorted()
             .join('\n'),
@@ -182,7 +183,7 @@ describe.skipIf(inject('composeProject') === '')(
 
       /** As docs/operations.md says, so that the roles before and after are both valid for a while. */
       async function addSecondRoles(): Promise<void> {
-        for (const service of withDatabase) {
+        for (const service of databaseServices) {
           const password = secret();
           for (const sql of [
             `CREATE ROLE ${service}_2 LOGIN IN ROLE ${service} PASSWORD '${password}'`,

@@ -7,6 +7,7 @@ import { print, style } from '../terminal.ts';
 const help = `
 Set those of these variables that you have; the rest is not checked:
   PUBLIC_URL                                              the gateway
+  PAGE_URL                                                the pages of persons, if they are not at PUBLIC_URL
   IDENTITY_ADDRESS, CALENDAR_ADDRESS, CUSTOMER_ADDRESS,
   NOTIFICATION_ADDRESS, WEBHOOK_ADDRESS                   gRPC port for operators, host:port
   NATS_URL, SMTP_URL                                      nats://…, smtp://… or smtps://…
@@ -32,8 +33,8 @@ export function addDoctorCommand(program: Command): void {
     });
 }
 
-function requireAddress({ gateway, services, nats, smtp }: System): void {
-  if ([gateway, nats, smtp, ...Object.values(services)].some((given) => given !== undefined)) return;
+function requireAddress({ gateway, page, services, nats, smtp }: System): void {
+  if ([gateway, page, nats, smtp, ...Object.values(services)].some((given) => given !== undefined)) return;
   throw new EnvironmentError(['at least one address is required; "doctor --help" lists the variables']);
 }
 

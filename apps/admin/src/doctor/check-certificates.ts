@@ -13,21 +13,31 @@ const dayMs = 24 * 60 * 60_000;
 const warnDays = 14;
 
 /**
- * Whether the certificates of the gateway's public address, of the services and of the operator are trusted and stay
- * valid for a while.
+ * Whether the certificates of the public addresses, of the services and of the operator are trusted and stay valid for a
+ * while.
  */
 export async function checkCertificates(system: System): Promise<Finding[]> {
   const checks = [
-    ...gatewayCertificates(system),
+    ...publicCertificates(system),
     ...(system.certificates ? callCertificates(system, system.certificates) : []),
   ];
   return Promise.all(checks);
 }
 
-function gatewayCertificates({ gateway }: System): Promise<Finding>[] {
-  const check = 'certificate of the gateway';
-  if (gateway === undefined) return [Promise.resolve(notChecked(check, 'PUBLIC_URL'))];
-  const { protocol, hostname, port } = new URL(gateway);
+/** That of page only if it has a host of its own. */
+function publicCertificates({ gateway, page }: System): Promise<Finding>[] {
+  const ofGateway = 'certificate of the gateway';
+  const hasOwnHost = page !== undefined && (gateway === undefined || new URL(page).host !== new URL(gateway).host);
+  return [
+    ...(gateway === undefined
+      ? [Promise.resolve(notChecked(ofGateway, 'PUBLIC_URL'))]
+      : certificateOf(ofGateway, gateway)),
+    ...(hasOwnHost ? certificateOf('certificate of page', page) : []),
+  ];
+}
+
+function certificateOf(check: string, url: string): Promise<Finding>[] {
+  const { protocol, hostname, port } = new URL(url);
   if (protocol !== 'https:') return [];
   return [
     lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' }),

@@ -6,10 +6,11 @@ import { fault, type Finding, notChecked, ok } from './finding.ts';
 
 const timeoutMs = 3_000;
 
-/** Whether the gateway and every service accept requests. */
+/** Whether the gateway, page and every other service accept requests. */
 export async function checkServices(system: System): Promise<Finding[]> {
   return Promise.all([
     checkGateway(system),
+    checkPage(system),
     ...databaseServices.map((service) => checkService(service, system.services[service])),
   ]);
 }
@@ -31,6 +32,33 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
       'gateway',
       `does not respond at ${gateway}: ${reason}`,
       'check whether its process is running, and whether the DNS name and the load balancer point to it',
+    );
+  }
+}
+
+/**
+ * With a link that does not work: page may be reachable only by the paths of its pages, and its pages are marked as not to
+ * be indexed.
+ */
+async function checkPage({ page }: System): Promise<Finding> {
+  if (page === undefined) return notChecked('page', 'PAGE_URL');
+  const url = `${page.replace(/\/+$/, '')}/booking/doctor`;
+  try {
+    const { status, headers, body } = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+    await body?.cancel();
+    if (headers.get('x-robots-tag')?.includes('noindex') !== true) {
+      const remedy =
+        'have the proxy send /book, /booking, /decide and /calendar to page (deploy/README.md, "The way in"); until then links in mails do not work';
+      return fault('page', `${url} is answered with ${status}, but not by page`, remedy);
+    }
+    if (status === 404) return ok('page', `serves the pages of persons at ${page}`);
+    return fault('page', `${url} answers ${status}`, 'wait if it is being replaced; otherwise read the end of its log');
+  } catch (error) {
+    const reason = reasonOf((error as Error).cause ?? error);
+    return fault(
+      'page',
+      `does not respond at ${page}: ${reason}`,
+      'check whether its process is running, and whether the DNS name and the load balancer point to it; until then links in mails do not work',
     );
   }
 }
