@@ -21,6 +21,8 @@ const meanings: Record<string, string> = {
   GRPC_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   HTTP_PORT: 'port for clients; 0 picks a free one',
   IDENTITY_ADDRESS: 'the same for identity',
+  LINK_KEYS:
+    'the keys that sign the links in mails (HMAC-SHA256): the first one signs, all of them verify; a secret. [How to rotate them](#keys-and-certificates)',
   LISTEN_HOST: 'the address to listen on',
   LOG_LEVEL: 'the lowest level that is logged',
   MAILS_PER_HOUR_AND_CRM:
@@ -44,7 +46,7 @@ const meanings: Record<string, string> = {
     'which traces are recorded: all, a fraction (`OTEL_TRACES_SAMPLER_ARG`) or none. With `parentbased_`, the decision of a caller that sends a `traceparent` applies. The same for all services',
   OTEL_TRACES_SAMPLER_ARG: 'the fraction of traces that `parentbased_traceidratio` records, such as 0.1',
   TRUSTED_PROXIES:
-    'addresses and networks of the proxies in front of the gateway, separated by commas: their `X-Forwarded-For` names the client',
+    'addresses and networks of the proxies in front of the service, separated by commas: their `X-Forwarded-For` names the client',
   PAGE_URL:
     'public address of the pages on which persons change their bookings, used in the links to them; if not set, that of the gateway (`PUBLIC_URL`)',
   PUBLIC_URL: 'public address of the gateway, used in the API document, in `Link` headers and in mails',

@@ -1,3 +1,4 @@
+import { httpServices } from '@scheduling/runtime';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -95,6 +96,17 @@ describe('the dashboard', () => {
   it('shows a single namespace in every panel', () => {
     for (const { title, targets = [] } of panels)
       for (const { expr } of targets) expect(expr, title).toContain('namespace=~"$namespace"');
+  });
+
+  it('shows the requests of clients and those of persons apart', () => {
+    const requests = panels
+      .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+      .filter((expr) => expr.includes('http_server_request_duration_seconds'));
+    const served = requests.map((expr) => [...expr.matchAll(/duration_seconds_\w+\{[^}]*service="(\w+)"/g)]);
+    for (const [index, expr] of requests.entries())
+      expect(served[index], expr).toHaveLength(expr.split('http_server_request_duration_seconds').length - 1);
+    const shown = new Set(served.flat().map(([, service]) => service));
+    expect(shown).toEqual(new Set(httpServices));
   });
 
   it('has panels that neither overlap nor share an id', () => {
