@@ -52,6 +52,9 @@ it.each(httpServices)('the doctor in the cluster reaches %s, and only with the c
   const peers = (folder: string) => callers(folder, service, 'http');
   expect(peers(operators.folder)).toContainEqual(adminPods);
   for (const { folder } of overlays) expect(peers(folder)).not.toContainEqual(adminPods);
+  const { egress } = findManifest(command, 'NetworkPolicy', 'admin').spec as { egress: unknown };
+  const names = { key: 'app.kubernetes.io/name', operator: 'In', values: httpServices };
+  expect(egress).toContainEqual({ to: [{ podSelector: { matchExpressions: [names] } }], ports: [{ port: 'http' }] });
   const variable = { gateway: 'PUBLIC_URL', page: 'PAGE_URL' }[service];
   expect(environment[variable]).toBe(`http://${service}`);
 });
