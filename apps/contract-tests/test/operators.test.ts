@@ -18,7 +18,7 @@ it('operators are served on a separate port only', async () => {
   });
 });
 
-it('operators give a CRM a logo, a colour that can carry white text, and an imprint of several lines', async () => {
+it('operators give a CRM a logo, a colour that can carry white text, an imprint of several lines and a privacy notice', async () => {
   const environment = { IDENTITY_ADDRESS: inject('stack').admin.identity };
   const crmId = unique('crm');
   const brand = (colour: string) => [
@@ -28,6 +28,8 @@ it('operators give a CRM a logo, a colour that can carry white text, and an impr
     colour,
     '--imprint',
     'Acme GmbH\nBerlin',
+    '--privacy-url',
+    'https://acme.example/privacy',
   ];
   const bright = await runAdmin(environment, 'crm', 'create', crmId, ...brand('#ffcc00'));
   expect(bright).toEqual({
@@ -36,7 +38,9 @@ it('operators give a CRM a logo, a colour that can carry white text, and an impr
   });
   expect(await runAdmin(environment, 'crm', 'create', crmId, ...brand('#0B7A4B'))).toMatchObject({ code: 0 });
   const { output } = await runAdmin(environment, 'crm', 'show', crmId);
-  expect(output).toMatch(/^logo +https:\/\/cdn\.example\/logo\.png\ncolour +#0b7a4b\nimprint +Acme GmbH\n +Berlin$/m);
+  expect(output).toMatch(
+    /^logo +https:\/\/cdn\.example\/logo\.png\ncolour +#0b7a4b\nimprint +Acme GmbH\n +Berlin\nprivacy notice +https:\/\/acme\.example\/privacy$/m,
+  );
   expect(await runAdmin(environment, 'crm', 'show', unique('crm'))).toEqual({
     code: 1,
     output: expect.stringMatching(/^There is no CRM /) as string,

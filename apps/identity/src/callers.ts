@@ -29,4 +29,7 @@ export const callers = {
     getVerification: ['gateway'],
     confirmVerification: ['gateway'],
   },
-} satisfies Record<string, Record<string, Service[]>>;
+  PublicProviderService: {
+    getPublicProvider: ['page'],
+  },
+} satisfies Record<string, Record<string, (Service | 'page')[]>>;

@@ -2,6 +2,7 @@ import {
   type AddStaffRequest,
   type GetProviderRequest,
   IdentityServiceService,
+  PublicProviderServiceService,
   VerificationState,
 } from '@scheduling/contracts/identity/v1';
 import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
@@ -16,6 +17,7 @@ import type { IdentityDependencies } from './dependencies.ts';
 import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
+import { getPublicProvider } from './provider/get-public-provider.ts';
 import { listProviderReferences } from './provider/list-provider-references.ts';
 import type { ProviderKey } from './provider/provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
@@ -93,6 +95,14 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       const { state: _state, ...verification } = await confirmVerification(dependencies, token);
       return verification;
     },
+  });
+}
+
+export function hostPublicProviderService(dependencies: IdentityDependencies): HostedService {
+  return hostService(PublicProviderServiceService, callers.PublicProviderService, {
+    getPublicProvider: async ({ providerId }) => ({
+      provider: withoutNulls(await getPublicProvider(dependencies, providerId)),
+    }),
   });
 }
 

@@ -16,6 +16,7 @@ export function toCrmMessage(row: CrmRow): Crm {
     logoUrl: row.logoUrl ?? undefined,
     colour: row.colour ?? undefined,
     imprint: row.imprint ?? undefined,
+    privacyUrl: row.privacyUrl ?? undefined,
   };
 }
 

@@ -5,7 +5,7 @@ import { identityCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { IdentitySchema } from './db/schema.ts';
-import { hostIdentityService } from './grpc.ts';
+import { hostIdentityService, hostPublicProviderService } from './grpc.ts';
 
 /** Assembles the service, for the process as well as the tests. */
 export function createIdentityService(config: Config, logger: Logger): Promise<RunningService> {
@@ -17,7 +17,7 @@ export function createIdentityService(config: Config, logger: Logger): Promise<R
     compose: ({ database, broker }) => {
       const dependencies = { database, logger };
       return {
-        hosted: [hostIdentityService(dependencies)],
+        hosted: [hostIdentityService(dependencies), hostPublicProviderService(dependencies)],
         operators: [hostAdminService(dependencies, broker)],
         cleanUps: identityCleanUps,
       };

@@ -77,6 +77,7 @@ describe('a CRM', () => {
       logoUrl: 'http://x',
       colour: '#ffffff',
       imprint: '\u0000',
+      privacyUrl: 'http://x',
     };
     const pointers = [
       '/language',
@@ -87,6 +88,7 @@ describe('a CRM', () => {
       '/logoUrl',
       '/colour',
       '/imprint',
+      '/privacyUrl',
     ];
     const created = await refusal(service.admin.createCrm({ crmId: 'faulty', ...settings }));
     expect(created.errors.map(({ pointer }) => pointer)).toEqual(pointers);
@@ -124,16 +126,27 @@ describe('a CRM', () => {
     expect(await periodOf('keeping')).toBeUndefined();
   });
 
-  it('has the logo, colour and imprint that it was given, until they are cleared', async () => {
-    const brand = { logoUrl: 'https://cdn.example/logo.png', colour: '#2450c8', imprint: 'Acme GmbH\nBerlin' };
+  it('has the logo, colour, imprint and privacy notice that it was given, until they are cleared', async () => {
+    const brand = {
+      logoUrl: 'https://cdn.example/logo.png',
+      colour: '#2450c8',
+      imprint: 'Acme GmbH\nBerlin',
+      privacyUrl: 'https://acme.example/privacy',
+    };
     expect((await service.admin.createCrm({ crmId: 'branded', ...brand })).crm).toMatchObject(brand);
     expect((await service.admin.updateCrm({ crmId: 'branded', colour: '#0B7A4B' })).crm).toMatchObject({
       ...brand,
       colour: '#0b7a4b',
     });
     expect((await service.identity.getCrm({ crmId: 'branded' })).crm).toMatchObject({ ...brand, colour: '#0b7a4b' });
-    const { crm: cleared } = await service.admin.updateCrm({ crmId: 'branded', logoUrl: '', colour: '', imprint: '' });
-    expect(cleared).toMatchObject({ logoUrl: undefined, colour: undefined, imprint: undefined });
+    const none = { logoUrl: '', colour: '', imprint: '', privacyUrl: '' };
+    const { crm: cleared } = await service.admin.updateCrm({ crmId: 'branded', ...none });
+    expect(cleared).toMatchObject({
+      logoUrl: undefined,
+      colour: undefined,
+      imprint: undefined,
+      privacyUrl: undefined,
+    });
   });
 
   it('is among those with a retention period, by their ids, if it was created with one', async () => {

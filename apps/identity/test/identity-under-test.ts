@@ -1,4 +1,8 @@
-import { AdminServiceService, IdentityServiceService } from '@scheduling/contracts/identity/v1';
+import {
+  AdminServiceService,
+  IdentityServiceService,
+  PublicProviderServiceService,
+} from '@scheduling/contracts/identity/v1';
 import { AuditServiceService } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import type { EventDefinition } from '@scheduling/events';
@@ -12,6 +16,7 @@ import { createIdentityService } from '../src/service.ts';
 
 export interface IdentityUnderTest extends AsyncDisposable {
   identity: ClientOf<typeof IdentityServiceService>;
+  publicProviders: ClientOf<typeof PublicProviderServiceService>;
   admin: ClientOf<typeof AdminServiceService>;
   audit: ClientOf<typeof AuditServiceService>;
   /** A second replica on the same database. */
@@ -47,6 +52,9 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   const otherReplica = starting.use(
     createClient(IdentityServiceService, 'identity', `127.0.0.1:${second.grpcPort}`, longTimeout),
   );
+  const publicProviders = starting.use(
+    createClient(PublicProviderServiceService, 'identity', `127.0.0.1:${first.grpcPort}`, longTimeout),
+  );
   const admin = starting.use(
     createClient(AdminServiceService, 'identity', `127.0.0.1:${first.adminPort}`, longTimeout),
   );
@@ -57,6 +65,7 @@ export async function startIdentity(): Promise<IdentityUnderTest> {
   return {
     identity,
     otherReplica,
+    publicProviders,
     admin,
     audit,
     database,

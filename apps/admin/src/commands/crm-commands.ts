@@ -16,6 +16,7 @@ interface CrmOptions {
   logoUrl?: string;
   colour?: string;
   imprint?: string;
+  privacyUrl?: string;
 }
 
 interface NewCrmOptions extends CrmOptions {
@@ -34,6 +35,7 @@ const defaults = {
   logoUrl: 'none',
   colour: "the service's own",
   imprint: 'none',
+  privacyUrl: 'none',
 };
 
 export function addCrmCommands(crm: Command): void {
@@ -117,6 +119,7 @@ function describeSettings(crm: Crm): string[][] {
     ['logo', crm.logoUrl],
     ['colour', crm.colour],
     ['imprint', crm.imprint],
+    ['privacy notice', crm.privacyUrl],
   ];
   return rows.flatMap(([name, value]) =>
     (value || '-').split('\n').map((line, index) => [index === 0 ? name : '', line]),
@@ -149,6 +152,10 @@ function withSettings(command: Command, describeDefault: (setting: keyof typeof 
     .option(
       '--imprint <text>',
       `legal notice at the foot of mails and of the verification page, up to 20 lines${describeDefault('imprint')}`,
+    )
+    .option(
+      '--privacy-url <url>',
+      `https URL of the privacy notice, which pages for persons link to${describeDefault('privacyUrl')}`,
     )
     .option(
       '--no-notify-on-customer-deletion',

@@ -33,13 +33,13 @@ describe('the colour of a CRM', () => {
   );
 });
 
-describe('the logo of a CRM', () => {
+describe.each(['logoUrl', 'privacyUrl'] as const)('the %s of a CRM', (setting) => {
   it.each([
     ['https://cdn.example/logo.png?v=2', 'https://cdn.example/logo.png?v=2'],
     ['HTTPS://Cdn.Example:443/a b"><x>.png', 'https://cdn.example/a%20b%22%3E%3Cx%3E.png'],
-  ])('is an https URL, which is normalised: %s', (logoUrl, normalised) => {
-    expect(brandErrors({ logoUrl })).toEqual([]);
-    expect(brandColumns({ logoUrl }).logoUrl).toBe(normalised);
+  ])('is an https URL, which is normalised: %s', (url, normalised) => {
+    expect(brandErrors({ [setting]: url })).toEqual([]);
+    expect(brandColumns({ [setting]: url })[setting]).toBe(normalised);
   });
 
   it.each([
@@ -50,8 +50,8 @@ describe('the logo of a CRM', () => {
     'https://user:secret@cdn.example/',
     'https://cdn.example/#x',
     `https://cdn.example/${'a'.repeat(500)}`,
-  ])('is nothing else: %s', (logoUrl) => {
-    expect(pointersOf({ logoUrl })).toEqual(['/logoUrl']);
+  ])('is nothing else: %s', (url) => {
+    expect(pointersOf({ [setting]: url })).toEqual([`/${setting}`]);
   });
 });
 
@@ -73,9 +73,9 @@ describe('the imprint of a CRM', () => {
 });
 
 it('what is absent is kept, and what is empty is cleared', () => {
-  const cleared = { logoUrl: '', colour: '', imprint: '' };
+  const cleared = { logoUrl: '', colour: '', imprint: '', privacyUrl: '' };
   expect(brandErrors(cleared)).toEqual([]);
-  expect(brandColumns(cleared)).toEqual({ logoUrl: null, colour: null, imprint: null });
+  expect(brandColumns(cleared)).toEqual({ logoUrl: null, colour: null, imprint: null, privacyUrl: null });
   expect(brandColumns({ imprint: ' \n ' }).imprint).toBeNull();
-  expect(brandColumns({})).toEqual({ logoUrl: undefined, colour: undefined, imprint: undefined });
+  expect(brandColumns({})).toEqual({});
 });

@@ -2,46 +2,50 @@ import type { FieldError } from '@scheduling/errors';
 import { emptyToNull } from '@scheduling/postgres';
 
 /**
- * How a CRM presents itself in mails and on the verification page. Absent keeps the value, an empty string clears it.
+ * How a CRM presents itself in mails and on pages. Absent keeps the value, an empty string clears it.
  */
 export interface BrandSettings {
   logoUrl?: string | undefined;
   colour?: string | undefined;
   imprint?: string | undefined;
+  privacyUrl?: string | undefined;
 }
 
-const maxLogoUrlLength = 500;
+const maxUrlLength = 500;
 const maxImprint = { length: 2_000, lines: 20 };
 /** WCAG 2.2, 1.4.3 (AA), for text of any size. */
 const minContrast = 4.5;
 
-export function brandErrors({ logoUrl, colour, imprint }: BrandSettings): FieldError[] {
+export function brandErrors({ logoUrl, colour, imprint, privacyUrl }: BrandSettings): FieldError[] {
   const errors: FieldError[] = [];
-  if (logoUrl && parseLogoUrl(logoUrl) === undefined) {
-    errors.push({
-      pointer: '/logoUrl',
-      detail: `must be an https URL without user name, password or fragment, of at most ${maxLogoUrlLength} characters`,
-    });
-  }
+  if (logoUrl) errors.push(...urlErrors('/logoUrl', logoUrl));
   if (colour) errors.push(...colourErrors(colour));
   if (imprint) errors.push(...imprintErrors(parseImprint(imprint)));
+  if (privacyUrl) errors.push(...urlErrors('/privacyUrl', privacyUrl));
   return errors;
 }
 
 /** The columns of the settings; an undefined one keeps its value. Only for settings without {@link brandErrors}. */
-export function brandColumns({ logoUrl, colour, imprint }: BrandSettings) {
+export function brandColumns({ logoUrl, colour, imprint, privacyUrl }: BrandSettings) {
   return emptyToNull({
-    logoUrl: logoUrl && parseLogoUrl(logoUrl),
+    logoUrl: logoUrl && parseUrl(logoUrl),
     colour: colour?.toLowerCase(),
     imprint: imprint && parseImprint(imprint),
+    privacyUrl: privacyUrl && parseUrl(privacyUrl),
   });
 }
 
+function urlErrors(pointer: string, url: string): FieldError[] {
+  if (parseUrl(url) !== undefined) return [];
+  const detail = `must be an https URL without user name, password or fragment, of at most ${maxUrlLength} characters`;
+  return [{ pointer, detail }];
+}
+
 /** The normalised URL. */
-function parseLogoUrl(text: string): string | undefined {
+function parseUrl(text: string): string | undefined {
   const url = URL.parse(text);
   const isPermitted = url?.protocol === 'https:' && url.username === '' && url.password === '' && !text.includes('#');
-  return isPermitted && url.href.length <= maxLogoUrlLength ? url.href : undefined;
+  return isPermitted && url.href.length <= maxUrlLength ? url.href : undefined;
 }
 
 function colourErrors(colour: string): FieldError[] {

@@ -88,6 +88,7 @@ CREATE TABLE crm (
   colour text,
   imprint text,
   sandbox boolean NOT NULL DEFAULT false,
+  privacy_url text,
   CONSTRAINT crm_pkey PRIMARY KEY (crm_id),
   CONSTRAINT crm_anonymise_after_days_check CHECK (((anonymise_after_days >= 1) AND (anonymise_after_days <= 36500)))
 );
@@ -197,6 +198,7 @@ CREATE TABLE provider (
   CONSTRAINT provider_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
   CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
 );
+CREATE UNIQUE INDEX provider_by_id ON public.provider USING btree (id);
 CREATE INDEX provider_owner ON public.provider USING btree (crm_id, owner_id);
 
 CREATE TABLE provider_staff (

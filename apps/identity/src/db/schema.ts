@@ -33,6 +33,8 @@ export interface CrmTable {
   /** `#rrggbb`. Null: the colours of the service. */
   colour: string | null;
   imprint: string | null;
+  /** Of its privacy notice. */
+  privacyUrl: string | null;
   /** For tests: its mails reach nobody, its clock can be set, and its login names are its own. Never changes. */
   sandbox: Generated<boolean>;
   createdAt: Generated<Date>;
