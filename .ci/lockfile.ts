@@ -10,8 +10,11 @@ interface Lockfile {
 }
 
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lockfile;
-/** Installed by the check that needs them (.ci/run), with npm ci. */
-const { packages: ofPython } = JSON.parse(readFileSync('.ci/python/package-lock.json', 'utf8')) as Lockfile;
+/** Installed by the checks that need them (.ci/run), with npm ci. */
+const ofChecks = ['.ci/python', '.ci/browser'].flatMap((folder) => {
+  const lockfile = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8')) as Lockfile;
+  return Object.entries(lockfile.packages).map(([path, content]) => ({ folder, path, ...content }));
+});
 const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   optionalDependencies: Record<string, string>;
 };
@@ -28,8 +31,8 @@ const faults = [
   ...Object.entries(packages).flatMap(([path, { resolved, link }]) =>
     resolved && !link ? [`${path} names the registry that served it`] : [],
   ),
-  ...Object.entries(ofPython).flatMap(([path, { resolved, integrity }]) =>
-    resolved || (path && !integrity) ? [`.ci/python: ${path} names a registry, or has no checksum`] : [],
+  ...ofChecks.flatMap(({ folder, path, resolved, integrity }) =>
+    resolved || (path && !integrity) ? [`${folder}: ${path} names a registry, or has no checksum`] : [],
   ),
   ...(nodes.length > 0 && nodes.every((node) => node?.integrity)
     ? []
@@ -43,5 +46,5 @@ const faults = [
 ];
 
 for (const fault of faults) console.error(fault);
-console.log(`${Object.keys(packages).length + Object.keys(ofPython).length} packages checked, ${faults.length} faults`);
+console.log(`${Object.keys(packages).length + ofChecks.length} packages checked, ${faults.length} faults`);
 process.exitCode = faults.length === 0 ? 0 : 1;
