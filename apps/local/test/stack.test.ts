@@ -51,7 +51,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     for (const file of leftovers) await expect(stat(file)).rejects.toThrow(/ENOENT/);
     expect(two.apiKey).not.toBe(one.apiKey);
     expect(new Set([one.gateway, two.gateway, one.nats, two.nats, one.inbox, two.inbox]).size).toBe(6);
-    expect(await aliveUnits(one)).toHaveLength(9);
+    expect(await aliveUnits(one)).toHaveLength(10);
     expect(await statusOf(`${one.gateway}/readyz`)).toBe(200);
     expect(await statusOf(`${two.gateway}/readyz`)).toBe(200);
     expect((await stat(join(folder, 'first', 'stack.json'))).mode & 0o777).toBe(0o600);
@@ -73,7 +73,7 @@ describe('npm start', { timeout: 600_000 }, () => {
     }
     const after = await readStackFile(join(folder, 'first'));
     expect({ ...after, pids: {} }).toEqual({ ...one, pids: {} });
-    expect(await aliveUnits(after)).toHaveLength(9);
+    expect(await aliveUnits(after)).toHaveLength(10);
     expect(await readStackFile(join(folder, 'second'))).toEqual(two);
     one = after;
   });
@@ -99,7 +99,7 @@ describe('npm start', { timeout: 600_000 }, () => {
   it('cleans up after a killed command, keeps its data and its key, and warns of given servers that cannot be used', async () => {
     first.process.kill('SIGKILL');
     await first.ended;
-    expect(await aliveUnits(one)).toHaveLength(9);
+    expect(await aliveUnits(one)).toHaveLength(10);
 
     next = start('first', [], { NATS_URL: 'nats://127.0.0.1:1', SMTP_URL: 'smtp://127.0.0.1:1' });
     three = await next.ready();
