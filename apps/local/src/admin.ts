@@ -8,7 +8,7 @@ import { readStackFile } from './stack-file.ts';
  * `npm run admin`: runs the admin command, which reads addresses from its environment. If none is set, those of the
  * running stack are used.
  */
-const addressVariables = ['PUBLIC_URL', 'NATS_URL', 'SMTP_URL', ...databaseServices.map(addressVariable)];
+const addressVariables = ['PUBLIC_URL', 'PAGE_URL', 'NATS_URL', 'SMTP_URL', ...databaseServices.map(addressVariable)];
 const args = process.argv.slice(2);
 
 try {
@@ -24,9 +24,9 @@ try {
 }
 
 async function stackAddresses(): Promise<NodeJS.ProcessEnv> {
-  const { gateway, admin, nats, smtp } = await readStackFile(dataDirOf(process.env));
+  const { gateway, page, admin, nats, smtp } = await readStackFile(dataDirOf(process.env));
   const addresses = databaseServices.map((service) => [addressVariable(service), admin[service]]);
-  return { PUBLIC_URL: gateway, NATS_URL: nats, SMTP_URL: smtp, ...Object.fromEntries(addresses) };
+  return { PUBLIC_URL: gateway, PAGE_URL: page, NATS_URL: nats, SMTP_URL: smtp, ...Object.fromEntries(addresses) };
 }
 
 function addressVariable(service: string): string {

@@ -37,8 +37,8 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
 }
 
 /**
- * With a link that does not work: page may be reachable only by the paths of its pages, and its pages are marked as not to
- * be indexed.
+ * With a link that does not work, as a person would see it: from outside, page is reached by the paths of its pages only.
+ * What it answers is marked as not to be indexed.
  */
 async function checkPage({ page }: System): Promise<Finding> {
   if (page === undefined) return notChecked('page', 'PAGE_URL');
@@ -52,7 +52,11 @@ async function checkPage({ page }: System): Promise<Finding> {
       return fault('page', `${url} is answered with ${status}, but not by page`, remedy);
     }
     if (status === 404) return ok('page', `serves the pages of persons at ${page}`);
-    return fault('page', `${url} answers ${status}`, 'wait if it is being replaced; otherwise read the end of its log');
+    return fault(
+      'page',
+      `${url} answers ${status}`,
+      'check calendar and the customer service, which it needs; then read the end of its log',
+    );
   } catch (error) {
     const reason = reasonOf((error as Error).cause ?? error);
     return fault(

@@ -62,6 +62,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const { code, output } = await examineUntil(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
     for (const check of [
       'gateway',
+      'page',
       ...databaseServices,
       ...databaseServices.map((service) => `schema of ${service}`),
       'stream',
@@ -81,6 +82,17 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const report = await whileHanging('notification', () => examineUntil(/^calendar +ok /m));
     expectFault(report, /notification +FAULT +does not respond at 127/, /read the end of its log/);
     expect(report.output).toMatch(/^waiting mails +not checked +the notification service does not answer$/m);
+  });
+
+  it('reports that page does not answer, and that links in mails lead elsewhere', async () => {
+    await whileHanging('page', () =>
+      expectToFind(/page +FAULT +does not respond at http/, /links in mails do not work/),
+    );
+    expectFault(
+      await runAdmin({ PUBLIC_URL: stack.info.gateway }, 'doctor'),
+      /page +FAULT +http:.*\/booking\/doctor is answered with 404, but not by page/,
+      /have the proxy send \/book, \/booking, \/decide and \/calendar to page/,
+    );
   });
 
   it('reports that NATS is down', async () => {
@@ -225,6 +237,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const { code, output } = await runAdmin({ SMTP_URL: smtp.url }, 'doctor');
     expect(output).toMatch(/^mail server +ok /m);
     expect(output).toMatch(/^gateway +not checked +PUBLIC_URL is not set$/m);
+    expect(output).toMatch(/^page +not checked +PAGE_URL is not set$/m);
     expect(output).toMatch(/^database of calendar +not checked +CALENDAR_ADDRESS is not set$/m);
     expect(output).toMatch(/^0 faults, 0 warnings, 1 ok, \d\d not checked$/m);
     expect(code).toBe(0);
@@ -265,8 +278,8 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const nats = resources.use(await startTestNats());
     const environment = await store('identity');
     const { identity } = resources.use(await startServiceProcesses(['identity'], nats.url, { environment }));
-    const gateway = createHttpsServer(await authority.issue('localhost'), (_request, response) =>
-      response.end('ok'),
+    const gateway = createHttpsServer(await authority.issue('localhost'), ({ url }, response) =>
+      response.writeHead(url === '/readyz' ? 200 : 404, { 'x-robots-tag': 'noindex' }).end(),
     ).listen(0, '127.0.0.1');
     await once(gateway, 'listening');
     resources.defer(() => void gateway.close());
@@ -279,6 +292,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     const well = await runAdmin(trusting, 'doctor');
     for (const check of [
       'gateway',
+      'page',
       'identity',
       'certificate of the gateway',
       'certificate of identity',
@@ -287,6 +301,9 @@ describe('the doctor', { timeout: 240_000 }, () => {
       expect(well.output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
     expect(well.code).toBe(0);
+    const host = new URL(given.PUBLIC_URL).host.replace('localhost', '127.0.0.1');
+    const { output } = await runAdmin({ ...trusting, PAGE_URL: `https://${host}` }, 'doctor');
+    expect(output).toMatch(/^certificate of page +FAULT +is not trusted/m);
     const distrusting = await runAdmin(given, 'doctor');
     expectFault(
       distrusting,
@@ -307,7 +324,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       SMTP_URL: `smtp://${host}`,
     };
     const { code, output } = await runAdmin(given, 'doctor');
-    for (const check of ['gateway', 'calendar', 'stream', 'mail server', 'certificate of the gateway']) {
+    for (const check of ['gateway', 'page', 'calendar', 'stream', 'mail server', 'certificate of the gateway']) {
       expect(output).toMatch(new RegExp(`^${check} +FAULT `, 'm'));
     }
     expect(code).toBe(1);
