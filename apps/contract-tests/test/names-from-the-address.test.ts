@@ -161,10 +161,11 @@ function renameCustomers(requests: Request[]): void {
 
 /**
  * A webhook is tested by one request at a time, and none of them counts for the next ones, because the service rejects
- * those beyond its limits.
+ * those beyond its limits. The token of a link is replaced by what it names.
  */
 async function send({ crm, own }: Party, place: Place, request: Request): Promise<Answer> {
   const answer = await sendRequest(crm, place, request);
+  if (place.operation.operationId === 'getParticipationLink') return withReadableLink(answer);
   if (place.operation.operationId !== 'testWebhook' || answer.status !== 202) return answer;
   const { eventId } = (answer.body as { test: { eventId: string } }).test;
   const isOver = async () =>
@@ -174,6 +175,17 @@ async function send({ crm, own }: Party, place: Place, request: Request): Promis
   await waitUntil(isOver, { what: 'the attempt', timeoutMs: 30_000, intervalMs: 20 });
   await query('webhook', 'DELETE FROM webhook_test WHERE crm_id = $1', [crm.crmId]);
   return answer;
+}
+
+async function withReadableLink(answer: Answer): Promise<Answer> {
+  const [token] = /(?<=\/booking\/)[\w-]+/.exec(answer.text)!;
+  const bytes = Buffer.from(token, 'base64url');
+  // After the purpose and the id of the key, which begins with its length.
+  const idAt = 2 + bytes[1]!;
+  const [named] = await query('calendar', 'SELECT crm_id, reference FROM participation WHERE id = $1', [
+    bytes.toString('hex', idAt, idAt + 16),
+  ]);
+  return { ...answer, text: answer.text.replace(token, JSON.stringify(named)) };
 }
 
 /** The request with names of victims. */
