@@ -27,7 +27,7 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Times
 }
 
 export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
-  const { startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, ...others } = mailData;
+  const { startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } = mailData;
   return {
     ...withoutNulls(others),
     start: new Date(startsAt),
@@ -35,6 +35,7 @@ export function toMailDataMessage(mailData: ParticipationMailData): GetParticipa
     address: toLocationMessage(address),
     price: toPriceMessage(priceValue, priceCurrency),
     cancellableUntil: toTime(cancellableUntil),
+    movableUntil: toTime(movableUntil),
   };
 }
 

@@ -407,8 +407,8 @@ it('50 persons and a CRM who cancel and move one booking at once leave it in one
     const byCrm = moveTo(reference, ParticipationState.CANCELED).catch(() => undefined);
     const outcomes = await allEnded(calls);
     await byCrm;
-    const expected = ['OK', 'link.not_allowed', 'slot.unavailable', 'slot.busy', 'participation.busy'];
-    expect(outcomes.filter((outcome) => !expected.includes(outcome))).toEqual([]);
+    const expected = new Set(['OK', 'link.not_allowed', 'slot.unavailable', 'slot.busy', 'participation.busy']);
+    expect(outcomes.filter((outcome) => !expected.has(outcome))).toEqual([]);
     expect(await stateOf(reference)).toBe(ParticipationState.CANCELED);
     const changes = await eventsOf(calendar, reference);
     expect(changes.filter(({ toState }) => toState === ParticipationState.CANCELED)).toHaveLength(1);

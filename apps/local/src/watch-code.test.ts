@@ -23,7 +23,15 @@ it('reports the service whose code changed, all of them for a lib, and no test',
   await writeFile(join(root.path, 'apps/calendar/src/slot/read-slots.sql'), '');
   expect(await nextReport()).toEqual(['calendar']);
   await writeFile(join(root.path, 'libs/rpc/src/client.ts'), '');
-  expect(await nextReport()).toEqual(['identity', 'calendar', 'customer', 'notification', 'webhook', 'gateway', 'page']);
+  expect(await nextReport()).toEqual([
+    'identity',
+    'calendar',
+    'customer',
+    'notification',
+    'webhook',
+    'gateway',
+    'page',
+  ]);
   stop.abort();
   await watching;
   expect(reports).toEqual([]);

@@ -32,10 +32,10 @@ export interface ParticipationMailData {
   priceCurrency: string | null;
   /** Whether the mail has the person's link. */
   selfService: boolean;
-  /** Until when the person can cancel by it; null: in this state never. */
+  /** Until when the person can cancel by it; null: no longer. */
   cancellableUntil: string | null;
-  /** Whether the person can also move it, until the change notice. */
-  movable: boolean;
+  /** The same for moving it. */
+  movableUntil: string | null;
 }
 
 /**

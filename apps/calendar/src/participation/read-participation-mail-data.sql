@@ -15,7 +15,9 @@ BEGIN
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
         'providerId', appointment.provider_id, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
         'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
-        'selfService', coalesce(rules.self_service, rules.page, false), 'cancellableUntil', rights.cancellable_until, 'movable', rights.movable_until IS NOT NULL)
+        'selfService', coalesce(rules.self_service, rules.page, false),
+        'cancellableUntil', CASE WHEN rights.is_cancellable THEN rights.cancellable_until END,
+        'movableUntil', CASE WHEN rights.is_movable THEN rights.movable_until END)
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       LEFT JOIN booking_rules AS rules ON rules.crm_id = appointment.crm_id AND rules.provider_id = appointment.provider_id

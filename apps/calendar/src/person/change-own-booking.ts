@@ -4,8 +4,8 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { type BookingCall, settle } from '../participation/settle.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { lockOf, type Place, placeOf } from '../slot/place.ts';
-import { resourcesToMoveTo } from './list-own-times.ts';
 import { minutesOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
+import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 
 /** Characters of a message to the provider. */
 const maxMessageLength = 500;
@@ -18,7 +18,7 @@ export async function cancelOwnBooking(
   dependencies: CalendarDependencies,
   { token, message }: { token: string; message?: string | undefined },
 ): Promise<OwnBooking> {
-  if (message !== undefined && [...message].length > maxMessageLength) {
+  if (message !== undefined && Array.from(message).length > maxMessageLength) {
     const detail = `must have at most ${maxMessageLength} characters`;
     throw new DomainError('participation.invalid', { errors: [{ pointer: '/message', detail }] });
   }
@@ -34,9 +34,6 @@ export async function confirmAttendance(dependencies: CalendarDependencies, toke
   const booking = await requireOwnBooking(dependencies, token);
   return change(dependencies, booking, () => callOf(booking, 'confirm_attendance', {}));
 }
-
-/** A step of a timeslot, as long as the booking is, or an open appointment. */
-export type OwnPlace = { timeslotReference: string; start: Date } | { appointmentReference: string };
 
 /**
  * Moves a booking for its person to another place for the same product, by the public rules; see move-booking.sql.

@@ -1,11 +1,10 @@
 import { DomainError } from '@scheduling/errors';
 import { instantOf } from '../date-time.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { getBookingRules } from '../slot/booking-rules.ts';
 import { readSlots, type SlotsQuery } from '../slot/list-slots.ts';
 import type { Slot } from '../slot/slot.ts';
-import type { OwnPlace } from './change-own-booking.ts';
 import { minutesOf, type OwnBooking, requireOwnBooking } from './own-booking.ts';
+import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 
 /** The times of a week to which a booking can be moved. */
 export interface OwnTimes {
@@ -57,21 +56,6 @@ export async function listOwnTimes(
     hasPrevious: Temporal.PlainDate.compare(monday, first) > 0,
     hasNext: Temporal.PlainDate.compare(monday, last) < 0,
   };
-}
-
-/**
- * The resources on which the product of a booking is offered, and its own first; undefined: all. A product that is not
- * offered keeps its resource.
- */
-export async function resourcesToMoveTo(
-  dependencies: CalendarDependencies,
-  { crmId, providerReference, productReference, resourceReference }: OwnBooking,
-): Promise<string[] | undefined> {
-  const { offers } = await getBookingRules(dependencies, { crmId, providerReference });
-  const offer = offers.find((each) => each.productReference === productReference);
-  if (offer?.resources.length === 0) return undefined;
-  const offered = offer?.resources.map((resource) => resource.resourceReference) ?? [];
-  return [...new Set([resourceReference, ...offered])];
 }
 
 type Target = Omit<SlotsQuery, 'from' | 'to'>;

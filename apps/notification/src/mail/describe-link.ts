@@ -9,11 +9,10 @@ import { type MailOfChange, participationMailKinds } from './mail-of-change.ts';
 /** What a mail about a participation says of the person's link. */
 export interface LinkFacts {
   mail: MailOfChange;
-  mailData: Pick<GetParticipationMailDataResponse, 'cancellableUntil' | 'movable'>;
+  mailData: Pick<GetParticipationMailDataResponse, 'cancellableUntil' | 'movableUntil'>;
   provider: Provider;
   /** Absent: the mail has none. */
   link?: string | undefined;
-  writtenAt: Date;
 }
 
 /** The link, with what can be done by it and until when, if that is certain. */
@@ -23,7 +22,7 @@ export function actionOf(facts: LinkFacts, { texts, locale }: Language): MailPar
   const { view, cancel, change, until } = texts.link[participationMailKinds[mail.template].about];
   const deadline = deadlineOf(facts);
   if (deadline === undefined) return { label: view, url, notes: [] };
-  const label = mailData.movable ? change : cancel;
+  const label = mailData.movableUntil ? change : cancel;
   return { label, url, notes: [until(formatMoment(deadline, provider.timeZone, locale))] };
 }
 
@@ -39,14 +38,12 @@ export function adviceOf(facts: LinkFacts, texts: Texts): MailParts['advice'] {
 function adviceTextOf(facts: LinkFacts, { contact }: Texts): ((provider: string) => string) | undefined {
   if (hasEnded(facts.mail)) return facts.link === undefined ? contact.questions : undefined;
   if (deadlineOf(facts) === undefined) return contact.toChange;
-  return facts.mailData.movable ? contact.later : contact.laterOrToMove;
+  return facts.mailData.movableUntil ? contact.later : contact.laterOrToMove;
 }
 
 /** Until when the person can cancel by the link; undefined if there is no link, or if it can no longer be done. */
-function deadlineOf({ mail, mailData, link, writtenAt }: LinkFacts): Date | undefined {
-  const { cancellableUntil } = mailData;
-  const isOpen = cancellableUntil !== undefined && cancellableUntil > writtenAt;
-  return link !== undefined && isOpen && !hasEnded(mail) ? cancellableUntil : undefined;
+function deadlineOf({ mail, mailData, link }: LinkFacts): Date | undefined {
+  return link === undefined || hasEnded(mail) ? undefined : mailData.cancellableUntil;
 }
 
 function hasEnded({ template }: MailOfChange): boolean {

@@ -144,6 +144,7 @@ function samplesOf(crm: Crm, address: string, link?: string): SampleMail[] {
 }
 
 function mailDataOf({ message, at = appointment, link }: Sample): GetParticipationMailDataResponse {
+  const deadline = new Date(at.start.getTime() - 24 * 3_600_000);
   return {
     ...at,
     currentVersion: 1,
@@ -152,7 +153,7 @@ function mailDataOf({ message, at = appointment, link }: Sample): GetParticipati
     providerId: provider.id,
     price: { value: 18.5, currency: 'EUR' },
     selfService: true,
-    cancellableUntil: link === 'shows' ? undefined : new Date(at.start.getTime() - 24 * 3_600_000),
-    movable: link === undefined,
+    cancellableUntil: link === 'shows' ? undefined : deadline,
+    movableUntil: link === undefined ? deadline : undefined,
   };
 }

@@ -616,12 +616,12 @@ export interface GetParticipationMailDataResponse {
     | undefined;
   /** Whether the mail has the person's link: a rule of the provider. */
   selfService: boolean;
-  /** Until when the person can cancel by it, if the booking is not over: BOOKED until the provider's change notice, REQUESTED until the start. */
+  /** Until when the person can cancel by it: BOOKED until the provider's change notice, REQUESTED until the start. Absent if that is no longer possible. */
   cancellableUntil?:
     | Date
     | undefined;
-  /** Whether the person may also move it until its change notice. */
-  movable: boolean;
+  /** The same for moving it, which may not be allowed. */
+  movableUntil?: Date | undefined;
 }
 
 export interface GetParticipationLinkRequest {
@@ -4925,7 +4925,7 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     price: undefined,
     selfService: false,
     cancellableUntil: undefined,
-    movable: false,
+    movableUntil: undefined,
   };
 }
 
@@ -4973,8 +4973,8 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     if (message.cancellableUntil !== undefined) {
       Timestamp.encode(toTimestamp(message.cancellableUntil), writer.uint32(114).fork()).join();
     }
-    if (message.movable !== false) {
-      writer.uint32(120).bool(message.movable);
+    if (message.movableUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.movableUntil), writer.uint32(122).fork()).join();
     }
     return writer;
   },
@@ -5105,11 +5105,11 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             continue;
           }
           case 15: {
-            if (tag !== 120) {
+            if (tag !== 122) {
               break;
             }
 
-            message.movable = reader.bool();
+            message.movableUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
         }
@@ -5145,7 +5145,7 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     message.selfService = object.selfService ?? false;
     message.cancellableUntil = object.cancellableUntil ?? undefined;
-    message.movable = object.movable ?? false;
+    message.movableUntil = object.movableUntil ?? undefined;
     return message;
   },
 };
