@@ -1,5 +1,5 @@
 import type { ListOwnTimesResponse, OwnTime } from '@scheduling/contracts/calendar/v1';
-import { contactOf, formatPeriod, type Period } from '@scheduling/presentation';
+import { contactOf, formatPeriod, type Period, regionalLocale } from '@scheduling/presentation';
 import { situationOf } from './describe-booking.ts';
 import type { PageContent } from './render-page.ts';
 import type { Visit } from './visit.ts';
@@ -45,7 +45,7 @@ function describeSpan({ booking, locale }: Visit, monday: Temporal.PlainDate): {
   ) as [Date, Date];
   const lastSecond = new Date(end.getTime() - 1_000);
   const { zone, offset } = formatPeriod(start, lastSecond, booking.timeZone, locale);
-  const range = new Intl.DateTimeFormat(locale, { timeZone: booking.timeZone, dateStyle: 'long' });
+  const range = dateFormat({ booking, locale }, 'long');
   return { range: range.formatRange(start, lastSecond), zone: `${zone} (${offset})` };
 }
 
@@ -56,15 +56,22 @@ interface DayView {
 
 function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] {
   const days = new Map<string, DayView>();
+  const dates = dateFormat({ booking, locale }, 'full');
   for (const { start, end, place } of times) {
     const date = dateIn(start!, booking.timeZone);
     const period = formatPeriod(start!, end!, booking.timeZone, locale);
-    const heading = new Intl.DateTimeFormat(locale, { timeZone: booking.timeZone, dateStyle: 'full' }).format(start);
-    const day = days.get(date) ?? { heading, times: [] };
+    const day = days.get(date) ?? { heading: dates.format(start), times: [] };
     day.times.push({ href: links.confirm(date, place!), text: timesOf(period) });
     days.set(date, day);
   }
   return [...days.values()];
+}
+
+function dateFormat(
+  { booking: { timeZone }, locale }: Pick<Visit, 'booking' | 'locale'>,
+  dateStyle: 'long' | 'full',
+): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(regionalLocale(locale, timeZone), { timeZone, dateStyle });
 }
 
 /** The date of a moment in a zone, YYYY-MM-DD. */

@@ -74,7 +74,7 @@ const european =
   /^(?:Europe|Arctic)\/|^(?:Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik)|Asia\/(?:Famagusta|Nicosia))$/;
 
 /** English without a region means American English, with AM and PM. In Europe, it is the British one, with 24 hours. */
-function regionalLocale(locale: string, timeZone: string): string {
+export function regionalLocale(locale: string, timeZone: string): string {
   const { language, region } = new Intl.Locale(locale);
   return language === 'en' && region === undefined && european.test(timeZone) ? 'en-GB' : locale;
 }

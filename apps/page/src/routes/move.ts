@@ -82,6 +82,7 @@ const takenCodes: readonly string[] = [
   'slot.invalid',
   'timeslot.not_found',
   'appointment.not_found',
+  'appointment.cancelled',
 ] satisfies ErrorCode[];
 
 function isTaken(error: unknown): boolean {

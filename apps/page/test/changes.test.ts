@@ -1,0 +1,264 @@
+import { ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { accessibilityFindings } from '@scheduling/testing/accessibility';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Answer,
+  basePath,
+  book,
+  type BookingUnderTest,
+  cancelByCrm,
+  owner,
+  type PageUnderTest,
+  setClock,
+  setRules,
+  startPage,
+} from './page-under-test.ts';
+
+let page: PageUnderTest;
+beforeAll(async () => {
+  page = await startPage();
+});
+afterAll(() => page[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await setClock(page, '2031-05-28T08:00:00Z');
+  await setRules(page, 120);
+});
+
+interface Participation {
+  state: string;
+  appointmentReference: string;
+  attendanceConfirmedAt?: string;
+}
+
+async function read({ reference }: BookingUnderTest): Promise<Participation> {
+  const { json } = await page.participations.getParticipation({ ...owner, participationReference: reference });
+  return JSON.parse(json.toString()) as Participation;
+}
+
+/** What the button of a page does, as a browser sends it. */
+function press(body: string, form: Record<string, string> = {}): Promise<Answer> {
+  const [, action = ''] = /<form method="post" action="([^"]+)">/.exec(body)!;
+  const headers = { origin: new URL(page.pageUrl).origin, 'sec-fetch-site': 'same-origin' };
+  return page.open(action.replaceAll('&amp;', '&').replace(basePath, ''), { form, headers });
+}
+
+/** The links to times, by their texts. */
+function timesOf(body: string): Map<string, string> {
+  const links = body.matchAll(
+    /<li><a class="button quiet" href="([^"]+)"><span class="hidden">(.*?)<\/span>(.*?)<\/a>/g,
+  );
+  return new Map(
+    [...links].map(([, href, day, time]) => [day! + time!, href!.replaceAll('&amp;', '&').replace(basePath, '')]),
+  );
+}
+
+describe('cancelling', () => {
+  it('asks, tells the provider why, and then shows the booking as it is', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/cancel?lang=en`);
+    expect([question.status, question.heading]).toEqual([200, 'Cancel this booking?']);
+    expect(await accessibilityFindings(question.body)).toEqual([]);
+    expect((await read(booking)).state).toBe('BOOKED');
+
+    const answer = await press(question.body, { message: 'I am ill.\r\nSorry' });
+    expect([answer.status, answer.location]).toEqual([303, `${booking.path}?done=cancelled&lang=en`]);
+    expect((await read(booking)).state).toBe('CANCELED');
+    const after = await page.open(answer.location!);
+    expect(after.body).toContain('<p class="note" role="status">The booking is now cancelled.</p>');
+  });
+
+  it('twice, or after the CRM has, says that it is cancelled', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/cancel`);
+    await cancelByCrm(page, booking.reference);
+    const asked = await page.open(`${booking.path}/cancel`);
+    expect([asked.status, asked.heading]).toEqual([200, 'Already cancelled']);
+    const { status, location } = await press(question.body);
+    expect(status).toBe(303);
+    expect((await page.open(location!)).heading).toBe('Cancelled');
+  });
+
+  it('too late says so, with phone and mail, and changes nothing', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/cancel`);
+    await setClock(page, '2031-06-02T07:00:00Z');
+    for (const [answer, status] of [
+      [await page.open(`${booking.path}/cancel`), 200],
+      [await press(question.body), 409],
+    ] as const) {
+      expect([answer.status, answer.heading]).toEqual([status, 'Too late to cancel here']);
+      expect(answer.body).toContain('href="tel:+49301234567"');
+      expect(answer.body).toContain('href="mailto:hello@blum.example"');
+      expect(await accessibilityFindings(answer.body)).toEqual([]);
+    }
+    expect((await read(booking)).state).toBe('BOOKED');
+  });
+
+  it('with a message that is too long asks again, with what was typed', async () => {
+    const booking = await book(page);
+    const message = `<i>${'🙂'.repeat(498)}`;
+    const { status, body } = await page.open(`${booking.path}/cancel`, { form: { message } });
+    expect(status).toBe(400);
+    expect(body).toContain('<title>Error: Cancel this booking?</title>');
+    expect(body).toMatch(/<div class="note error" role="alert" tabindex="-1" autofocus>.*<a href="#message">/s);
+    expect(body).toContain(`&lt;i&gt;${'🙂'.repeat(498)}</textarea>`);
+    expect(await accessibilityFindings(body)).toEqual([]);
+    expect((await read(booking)).state).toBe('BOOKED');
+  });
+
+  it('accepts a message of 500 characters, whatever a browser makes of its line breaks', async () => {
+    const booking = await book(page);
+    const form = { message: `${'🙂'.repeat(498)}\r\nx` };
+    expect((await page.open(`${booking.path}/cancel`, { form })).status).toBe(303);
+  });
+
+  it('is not claimed by an address', async () => {
+    const { path } = await book(page);
+    for (const done of ['cancelled', 'attending', 'anything'])
+      expect((await page.open(`${path}?done=${done}`)).body).not.toContain('role="status"');
+  });
+});
+
+describe('saying that one will be there', () => {
+  it('asks, and is shown from then on', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/attend`);
+    expect(question.heading).toBe('Will you be there?');
+    expect(await accessibilityFindings(question.body)).toEqual([]);
+    const { status, location } = await press(question.body);
+    expect([status, location]).toEqual([303, `${booking.path}?done=attending`]);
+    const after = await page.open(location!);
+    expect(after.body).toContain('role="status">Thank you.');
+    expect(after.body).toContain('You have said that you will be there.');
+    expect(after.body).not.toContain('I will be there</a>');
+    expect((await page.open(`${booking.path}/attend`)).location).toBe(`${booking.path}?done=attending`);
+  });
+
+  it('of a cancelled booking says that it is cancelled', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/attend`);
+    await cancelByCrm(page, booking.reference);
+    for (const answer of [await page.open(`${booking.path}/attend`), await press(question.body)])
+      expect([answer.status, answer.heading]).toEqual([200, 'Already cancelled']);
+  });
+});
+
+describe('moving', () => {
+  it('shows the week, asks, and moves', async () => {
+    const booking = await book(page);
+    const week = await page.open(`${booking.path}/move`);
+    expect([week.status, week.heading]).toEqual([200, 'Choose another time']);
+    expect(await accessibilityFindings(week.body)).toEqual([]);
+    expect(week.body).toMatch(/<strong>2\s–\s8 June 2031<\/strong>/);
+    expect(week.body).toContain('All times are in Central European Summer Time (UTC+2).');
+    const times = timesOf(week.body);
+    expect([...times.keys()]).toEqual([
+      'Monday, 2 June 2031, 10:30–11:00',
+      'Monday, 2 June 2031, 11:00–11:30',
+      'Monday, 2 June 2031, 11:30–12:00',
+    ]);
+
+    const question = await page.open(times.get('Monday, 2 June 2031, 11:00–11:30')!);
+    expect([question.status, question.heading]).toEqual([200, 'Move the booking?']);
+    expect(question.body).toMatch(/Until now<\/dt>.*10:00–10:30.*New<\/dt>.*11:00–11:30/s);
+    expect(await accessibilityFindings(question.body)).toEqual([]);
+    const answer = await press(question.body);
+    expect([answer.status, answer.location]).toEqual([303, `${booking.path}?done=moved`]);
+    const { body } = await page.open(answer.location!);
+    expect(body).toContain('role="status">The booking is now at the time below.');
+    expect(body).toContain('11:00–11:30');
+  });
+
+  it('to a seat of an open appointment works likewise', async () => {
+    const booking = await book(page);
+    const reference = `course-${randomUUID()}`;
+    await page.appointments.createAppointment({
+      ...owner,
+      reference,
+      start: '2031-06-03T18:00',
+      end: '2031-06-03T18:30',
+      capacity: 5,
+      acceptBookings: true,
+      resourceReference: `resource-${booking.timeslotReference}`,
+      productReference: 'massage',
+      participations: [],
+    });
+    const link = timesOf((await page.open(`${booking.path}/move`)).body).get('Tuesday, 3 June 2031, 18:00–18:30')!;
+    expect(link).toContain(`appointment=${reference}`);
+    expect((await press((await page.open(link)).body)).status).toBe(303);
+    expect((await read(booking)).appointmentReference).toBe(reference);
+  });
+
+  it('to a time that has just been taken leads back to the others', async () => {
+    const booking = await book(page);
+    const [link] = timesOf((await page.open(`${booking.path}/move`)).body).values();
+    const question = await page.open(link!);
+    await page.timeslots.updateTimeslot({
+      ...owner,
+      timeslotReference: booking.timeslotReference,
+      state: TimeslotState.CREATED,
+    });
+    for (const answer of [await press(question.body), await page.open(link!)]) {
+      expect([answer.status, answer.heading]).toEqual([409, 'No longer free']);
+      expect(answer.body).toContain(`href="${basePath}${booking.path}/move?date=2031-06-02"`);
+      expect(await accessibilityFindings(answer.body)).toEqual([]);
+    }
+  });
+
+  it('goes from week to week, and ignores what is no date', async () => {
+    const booking = await book(page);
+    const { body } = await page.open(`${booking.path}/move?date=2031-06-12&lang=de`);
+    expect(body).toContain('In dieser Woche ist kein Termin frei.');
+    expect(body).toContain(`href="${basePath}${booking.path}/move?date=2031-06-02&amp;lang=de">Vorherige Woche</a>`);
+    expect(body).toContain(`href="${basePath}${booking.path}/move?date=2031-06-16&amp;lang=de">Nächste Woche</a>`);
+    expect(await accessibilityFindings(body)).toEqual([]);
+    for (const date of ['2031-13-01', 'next', ''])
+      expect(timesOf((await page.open(`${booking.path}/move?date=${date}`)).body).size).toBe(3);
+  });
+
+  it('of a request says that it stays one', async () => {
+    const booking = await book(page, { state: ParticipationState.REQUESTED });
+    const week = await page.open(`${booking.path}/move`);
+    expect(week.body).toContain('Your request stays a request.');
+    const [link] = timesOf(week.body).values();
+    const question = await page.open(link!);
+    expect(question.body).toContain('Your request stays a request.');
+    expect((await press(question.body)).status).toBe(303);
+    expect((await read(booking)).state).toBe('REQUESTED');
+  });
+
+  it('too late says so', async () => {
+    const booking = await book(page);
+    const [link] = timesOf((await page.open(`${booking.path}/move`)).body).values();
+    const question = await page.open(link!);
+    await setClock(page, '2031-06-02T07:00:00Z');
+    for (const [answer, status] of [
+      [await page.open(`${booking.path}/move`), 200],
+      [await page.open(link!), 200],
+      [await press(question.body), 409],
+    ] as const)
+      expect([answer.status, answer.heading]).toEqual([status, 'Too late to move it here']);
+  });
+
+  it('in the hour that the clock shows twice names the offset', async () => {
+    const { path, timeslotReference } = await book(page, { date: '2031-10-26' });
+    await setClock(page, '2031-10-20T08:00:00Z');
+    const timeslot = {
+      resourceReference: `resource-${timeslotReference}`,
+      start: '2031-10-26T01:30',
+      end: '2031-10-26T03:00',
+      raster: 30,
+      defaultCapacity: 1,
+      defaultAcceptBookings: true,
+      state: TimeslotState.BOOKABLE,
+    };
+    await page.timeslots.createTimeslots({ ...owner, timeslots: [timeslot] });
+    const { body } = await page.open(`${path}/move?date=2031-10-26`);
+    const day = 'Sunday, 26 October 2031, ';
+    expect([...timesOf(body).keys()]).toEqual(
+      expect.arrayContaining([`${day}02:30 (UTC+2) – 02:00 (UTC+1)`, `${day}02:30 (UTC+1) – 03:00 (UTC+1)`]),
+    );
+    expect(body).toContain('(UTC+2 – UTC+1)');
+  });
+});
