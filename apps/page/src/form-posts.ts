@@ -8,12 +8,20 @@ export class ForeignForm extends Error {
   override readonly name = 'ForeignForm';
 }
 
+const formType = 'application/x-www-form-urlencoded';
+
+/** What is no form, although it was posted. */
+class NoForm extends Error {
+  override readonly name = 'NoForm';
+  readonly statusCode = 415;
+}
+
 /** Admits only the forms of our own pages: nobody can let a person's browser change a booking unnoticed. */
 export function acceptOwnForms(scope: FastifyInstance, pageUrl: string): void {
   const { origin } = new URL(pageUrl);
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser<Buffer>(
-    'application/x-www-form-urlencoded',
+    formType,
     { parseAs: 'buffer', bodyLimit: formLimitBytes },
     (_request, body, done) => done(null, new URLSearchParams(body.toString())),
   );
@@ -21,6 +29,8 @@ export function acceptOwnForms(scope: FastifyInstance, pageUrl: string): void {
     if (method !== 'POST') return;
     const isForeign = headers.origin !== undefined && headers.origin !== origin;
     if (isForeign || headers['sec-fetch-site'] === 'cross-site') throw new ForeignForm('a form of another site');
+    // Without a type, nothing would read a body.
+    if (headers['content-type'] === undefined) throw new NoForm('a form has a type');
   });
 }
 

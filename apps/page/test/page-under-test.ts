@@ -26,6 +26,7 @@ import { createPageService } from '../src/service.ts';
 export interface PageUnderTest extends AsyncDisposable {
   /** Where persons reach the pages: through a proxy that removes the path. */
   pageUrl: string;
+  port: number;
   services: Record<'identity' | 'calendar' | 'customer', ServiceProcess>;
   admin: RpcClient<AdminServiceService>;
   identity: RpcClient<IdentityServiceService>;
@@ -41,9 +42,11 @@ export interface PageUnderTest extends AsyncDisposable {
 
 export interface OpenOptions {
   method?: string;
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
   /** Of a form, which is posted. */
   form?: Record<string, string>;
+  /** Instead of a form. */
+  body?: string | undefined;
 }
 
 export interface Answer {
@@ -93,6 +96,7 @@ export async function startPage(settings: Record<string, string> = {}): Promise<
   const started = starting.move();
   return {
     pageUrl,
+    port: page.port,
     services,
     ...clients,
     open: (path, options) => open(`http://127.0.0.1:${page.port}${path}`, options),
@@ -106,12 +110,12 @@ export function freshAddress(): string {
   return ['10', ...bytes.map(([byte]) => Number.parseInt(byte, 16))].join('.');
 }
 
-async function open(url: string, { method, headers, form }: OpenOptions = {}): Promise<Answer> {
+async function open(url: string, { method, headers, form, body: given }: OpenOptions = {}): Promise<Answer> {
   const response = await fetch(url, {
     method: method ?? (form === undefined ? 'GET' : 'POST'),
     redirect: 'manual',
     headers: { 'x-forwarded-for': freshAddress(), 'accept-language': 'en', ...headers },
-    ...(form !== undefined && { body: new URLSearchParams(form) }),
+    body: form === undefined ? (given ?? null) : new URLSearchParams(form),
   });
   const body = await response.text();
   return {
