@@ -65,12 +65,18 @@ export function toOwnBookingMessage(booking: OwnBooking): OwnBookingMessage {
   };
 }
 
-export function toOwnTimeMessage({ start, end, place }: OwnTime): OwnTimeMessage {
+export function toOwnTimeMessage({ start, end, place, description, address }: OwnTime): OwnTimeMessage {
   const kind =
     'appointmentReference' in place
       ? ({ $case: 'appointmentReference', value: place.appointmentReference } as const)
       : ({ $case: 'timeslot', value: place } as const);
-  return { start, end, place: { kind } };
+  return {
+    start,
+    end,
+    place: { kind },
+    description: description ?? undefined,
+    address: toLocationMessage(address !== null && typeof address === 'object' ? withoutNulls(address) : address),
+  };
 }
 
 function toPriceMessage(value: number | null, currency: string | null): Price | undefined {

@@ -1,4 +1,9 @@
-import { type OwnBooking, type OwnPlace, ParticipationState } from '@scheduling/contracts/calendar/v1';
+import {
+  type CreateAppointmentRequest,
+  type OwnBooking,
+  type OwnPlace,
+  ParticipationState,
+} from '@scheduling/contracts/calendar/v1';
 import { eventually, newNamedKey } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
@@ -176,12 +181,19 @@ describe('a booking that its person', () => {
     const confirm = () => calendar.persons.confirmAttendance({ token });
     expect((await confirm()).booking).toMatchObject({ version: 2, confirmable: false });
     expect((await confirm()).booking?.version).toBe(2);
+    const mailVersion = async () => {
+      const request = { crmId: owner.crmId, participationId: await idOf(reference), version: 1 };
+      return (await calendar.participations.getParticipationMailData(request)).currentVersion;
+    };
+    // A mail that was sent before says all that there is to say.
+    expect(await mailVersion()).toBe(1);
     const shown = async () =>
       (await calendar.participations.getParticipation({ ...owner, participationReference: reference })).participation;
     expect((await shown()).attendanceConfirmedAt).toEqual(expect.any(String));
     expect((await eventsOf(calendar, reference)).at(-1)).toMatchObject({ version: 2, silent: true, notify: false });
     const { booking } = await calendar.persons.moveOwnBooking({ token, place: placeAt(timeslot.reference, 30) });
     expect(booking).toMatchObject({ version: 3, confirmable: true });
+    expect(await mailVersion()).toBe(3);
     expect(await shown()).not.toHaveProperty('attendanceConfirmedAt');
   });
 
@@ -210,6 +222,59 @@ describe('a booking that its person', () => {
       movable: false,
       cancellable: true,
     });
+  });
+
+  it('can be moved only to places that are as long and as expensive, and only those are listed', async () => {
+    const { timeslot, token } = await bookPlace();
+    const open = async (fields: Partial<CreateAppointmentRequest>) => {
+      const appointment = newAppointment({
+        ...owner,
+        acceptBookings: true,
+        start: '2031-06-03T10:00',
+        end: '2031-06-03T10:30',
+        resourceReference: timeslot.resourceReference,
+        description: 'Group',
+        address: { kind: { $case: 'address', value: { city: 'Berlin' } } },
+        ...fields,
+      });
+      await calendar.appointments.createAppointment(appointment);
+      return appointment.reference;
+    };
+    const longer = await open({ start: '2031-06-03T12:00', end: '2031-06-03T13:00' });
+    const expensive = await open({
+      start: '2031-06-03T14:00',
+      end: '2031-06-03T14:30',
+      price: { value: 999, currency: 'EUR' },
+    });
+    const other = await open({ start: '2031-06-03T16:00', end: '2031-06-03T16:30', productReference: 'other@test' });
+    const same = await open({});
+    const { times } = await calendar.persons.listOwnTimes({ token });
+    expect(times.filter(({ place }) => place?.kind?.$case === 'appointmentReference')).toEqual([
+      {
+        start: new Date('2031-06-03T08:00:00Z'),
+        end: new Date('2031-06-03T08:30:00Z'),
+        place: { kind: { $case: 'appointmentReference', value: same } },
+        description: 'Group',
+        address: { kind: { $case: 'address', value: { city: 'Berlin' } } },
+      },
+    ]);
+    const outcomes = [];
+    for (const value of [longer, expensive, other, same])
+      outcomes.push(
+        await outcomeOf(
+          calendar.persons.moveOwnBooking({ token, place: { kind: { $case: 'appointmentReference', value } } }),
+        ),
+      );
+    expect(outcomes).toEqual(['slot.unavailable', 'slot.unavailable', 'slot.unavailable', 'OK']);
+  });
+
+  it('cannot be moved to a time that no calendar has', async () => {
+    const { timeslot, token } = await bookPlace();
+    for (const time of ['+275760-09-13T00:00:00Z', '+010000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z']) {
+      const value = { timeslotReference: timeslot.reference, start: new Date(time) };
+      const move = calendar.persons.moveOwnBooking({ token, place: { kind: { $case: 'timeslot', value } } });
+      expect(await outcomeOf(move)).toBe('slot.unavailable');
+    }
   });
 
   it('can be moved only to places for the same product, and on resources where that is offered', async () => {

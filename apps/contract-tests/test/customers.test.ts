@@ -123,8 +123,8 @@ describe('customers (interface 4.4)', () => {
     const people = Array.from({ length: 5 }, (_, index) =>
       newCustomer({
         providerReference: own.provider,
-        userName: `Ada ${index}`,
-        email: `ada.${index}@customers.example`,
+        userName: `Rosa ${index}`,
+        email: `rosa.${index}@customers.example`,
         mobile: null,
         note: null,
         language: null,
@@ -137,9 +137,9 @@ describe('customers (interface 4.4)', () => {
     expect(all.body[1]).toStrictEqual(people[0]);
     expect(all.headers.get('link')).toBeNull();
 
-    const pages = await readPages<object>(crm, address, { limit: '2', q: 'ADA' });
+    const pages = await readPages<object>(crm, address, { limit: '2', q: 'ROSA' });
     expect(pages).toStrictEqual([people.slice(0, 2), people.slice(2, 4), people.slice(4)]);
-    expect((await crm.get(address, { query: { email: 'ADA.3@customers.example' } })).body).toStrictEqual([people[3]]);
+    expect((await crm.get(address, { query: { email: 'ROSA.3@customers.example' } })).body).toStrictEqual([people[3]]);
     expect((await crm.get(address, { query: { q: people[4]!.customerReference } })).body).toStrictEqual([people[4]]);
     expect((await crm.get(address, { query: { q: 'nobody' } })).body).toStrictEqual([]);
     expect(await crm.get('/provider/nothing%40test/customers')).toMatchObject({

@@ -1448,7 +1448,8 @@ BEGIN
     SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
   END IF;
   IF by_person AND present.id IS NOT NULL THEN
-    claim.rejection := coalesce(own_move_refusal(request, present, source, claim.opening, claim.target), claim.rejection);
+    claim.rejection := coalesce(
+      own_move_refusal(request, present, source, claim.opening, claim.target, claim.slot_end - claim.slot_start), claim.rejection);
   END IF;
   IF claim.rejection IS NOT NULL THEN RETURN claim.rejection || jsonb_build_object('reclaimed', claim.reclaimed); END IF;
 
@@ -1580,7 +1581,7 @@ AS $function$
               WHEN participation.state = 'REQUESTED' OR participation.state = 'BOOKED' AND coalesce(confirmation, 'BOOKED') = 'BOOKED' THEN notice END AS move) AS until
 $function$;
 
-CREATE OR REPLACE FUNCTION public.own_move_refusal(request jsonb, present participation, source appointment, opening timeslot, target appointment)
+CREATE OR REPLACE FUNCTION public.own_move_refusal(request jsonb, present participation, source appointment, opening timeslot, target appointment, duration interval)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
@@ -1591,8 +1592,11 @@ BEGIN
   SELECT * INTO rights FROM own_booking_rights(present, source, scheduling_now(source.crm_id));
   RETURN CASE
     WHEN NOT rights.is_movable THEN link_refusal(rights.movable_until)
-    WHEN target.product_reference <> source.product_reference
-      OR request ? 'resources' AND NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
+    WHEN duration <> source.ends_at - source.starts_at
+      OR target.id IS NOT NULL
+         AND (target.product_reference, target.price_value, target.price_currency)
+             IS DISTINCT FROM (source.product_reference, source.price_value, source.price_currency)
+      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
 END
 $function$;
 
@@ -1860,7 +1864,9 @@ DECLARE
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'currentVersion', participation.version, 'reference', participation.reference, 'customerId', participation.customer_id,
+        -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
+        'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
+        'reference', participation.reference, 'customerId', participation.customer_id,
         'name', participation.name, 'email', participation.email,
         'message', (
           SELECT text FROM participation_message AS message

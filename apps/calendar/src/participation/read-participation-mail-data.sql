@@ -8,7 +8,9 @@ DECLARE
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        'currentVersion', participation.version, 'reference', participation.reference, 'customerId', participation.customer_id,
+        -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
+        'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
+        'reference', participation.reference, 'customerId', participation.customer_id,
         'name', participation.name, 'email', participation.email,
         'message', (
           SELECT text FROM participation_message AS message

@@ -4,7 +4,7 @@ import type { CalendarDependencies } from '../dependencies.ts';
 import { type BookingCall, settle } from '../participation/settle.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { lockOf, type Place, placeOf } from '../slot/place.ts';
-import { minutesOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
+import { lengthOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
 import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 
 /** Characters of a message to the provider. */
@@ -36,9 +36,9 @@ export async function confirmAttendance(dependencies: CalendarDependencies, toke
 }
 
 /**
- * Moves a booking for its person to another place for the same product, by the public rules; see move-booking.sql.
- * Rejects with `link.not_found`, `link.too_late`, `link.not_allowed`, `slot.unavailable` and a reason,
- * `timeslot.not_found`, `appointment.not_found`, `appointment.cancelled` or `slot.busy`.
+ * Moves a booking for its person to another place for the same product, as long and as expensive, by the public rules;
+ * see move-booking.sql. Rejects with `link.not_found`, `link.too_late`, `link.not_allowed`, `slot.unavailable` and a
+ * reason, `timeslot.not_found`, `appointment.not_found` or `participation.busy`.
  */
 export async function moveOwnBooking(
   dependencies: CalendarDependencies,
@@ -47,10 +47,7 @@ export async function moveOwnBooking(
   const booking = await requireOwnBooking(dependencies, token);
   const { reference: participationReference } = booking;
   const resources = await resourcesToMoveTo(dependencies, booking);
-  const target: Place =
-    'appointmentReference' in place
-      ? place
-      : { ...place, start: place.start.toISOString(), duration: minutesOf(booking) };
+  const target = targetOf(place, booking);
   const call = ({ timeZone }: ProviderRow): BookingCall => ({
     name: 'move_booking',
     request: {
@@ -65,6 +62,18 @@ export async function moveOwnBooking(
     locks: lockOf(target),
   });
   return change(dependencies, booking, call);
+}
+
+const minuteMs = 60_000;
+/** What Postgres reads, and people write. */
+const lastYear = 9_999;
+
+function targetOf(place: OwnPlace, booking: OwnBooking): Place {
+  if ('appointmentReference' in place) return place;
+  const year = place.start.getUTCFullYear();
+  if (!(year >= 1 && year <= lastYear)) throw new DomainError('slot.unavailable', { reason: 'closed' });
+  const duration = Math.floor(lengthOf(booking) / minuteMs);
+  return { timeslotReference: place.timeslotReference, start: place.start.toISOString(), duration };
 }
 
 function callOf({ participationId, appointmentReference }: OwnBooking, name: string, request: object): BookingCall {

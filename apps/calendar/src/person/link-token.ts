@@ -17,7 +17,10 @@ export interface Link {
 export interface LinkTokens {
   /** @param address of the person; undefined if there is none */
   issue(link: Link, address: string | undefined): string;
-  /** What a token claims to be, which is true only if it is also {@link isIssued}. Undefined if it has another form. */
+  /**
+   * What a token claims to be, which is true only if it is also {@link isIssued}. Undefined if it has another form, or
+   * names a key that is none of ours.
+   */
   read(token: string): Link | undefined;
   /** Whether the token was issued with one of the keys, to this address. */
   isIssued(token: string, address: string | undefined): boolean;
@@ -42,7 +45,10 @@ export function createLinkTokens(keys: NamedKey[]): LinkTokens {
   };
   return {
     issue: (link, address) => issue(keys[0]!, link, address),
-    read: (token) => parse(token)?.link,
+    read: (token) => {
+      const parsed = parse(token);
+      return keys.some(({ id }) => id === parsed?.keyId) ? parsed?.link : undefined;
+    },
     isIssued: (token, address) => {
       const parsed = parse(token);
       const key = keys.find(({ id }) => id === parsed?.keyId);

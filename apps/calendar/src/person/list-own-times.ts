@@ -1,9 +1,10 @@
 import { DomainError } from '@scheduling/errors';
 import { instantOf } from '../date-time.ts';
+import type { Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { readSlots, type SlotsQuery } from '../slot/list-slots.ts';
 import type { Slot } from '../slot/slot.ts';
-import { minutesOf, type OwnBooking, requireOwnBooking } from './own-booking.ts';
+import { lengthOf, type OwnBooking, requireOwnBooking } from './own-booking.ts';
 import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 
 /** The times of a week to which a booking can be moved. */
@@ -20,11 +21,15 @@ export interface OwnTime {
   start: Date;
   end: Date;
   place: OwnPlace;
+  /** Of an open appointment; null for a free place. */
+  description: string | null;
+  address: Location | null;
 }
 
 /** How far ahead times are offered. */
 const daysAhead = 91;
 const daysOfWeek = 7;
+const minuteMs = 60_000;
 
 /**
  * The times of a week, Monday to Sunday in the provider's time zone, to which a booking can be moved by its person, and
@@ -63,11 +68,12 @@ type Target = Omit<SlotsQuery, 'from' | 'to'>;
 /** One query for each resource. */
 async function targetsOf(dependencies: CalendarDependencies, booking: OwnBooking): Promise<Target[]> {
   const { crmId, providerReference, productReference, emptiedAppointmentId } = booking;
+  // A place of another length is left out afterwards.
+  const duration = Math.max(1, Math.floor(lengthOf(booking) / minuteMs));
   const leaving = emptiedAppointmentId ?? undefined;
-  const duration = minutesOf(booking);
   const common = { crmId, providerReference, productReference, duration, leaving, ignoreNotice: false };
   const resources = await resourcesToMoveTo(dependencies, booking);
-  return resources?.map((resourceReference) => ({ ...common, resourceReference })) ?? [common];
+  return resources.map((resourceReference) => ({ ...common, resourceReference }));
 }
 
 async function findFirstWeek(
@@ -81,9 +87,8 @@ async function findFirstWeek(
   for (const target of targets) {
     const to = earliest === undefined ? end : Temporal.Instant.fromEpochMilliseconds(earliest);
     if (Temporal.Instant.compare(now, to) >= 0) break;
-    for await (const slot of slotsOf(dependencies, target, { from: now, to })) {
-      if (isPlaceOf(booking, slot)) continue;
-      earliest = slot.startsAt;
+    for await (const { start } of timesOf(dependencies, target, booking, { from: now, to })) {
+      earliest = start.getTime();
       break;
     }
   }
@@ -99,14 +104,12 @@ async function readTimes(
   booking: OwnBooking,
   period: InstantPeriod,
 ): Promise<OwnTime[]> {
-  const places = new Map<string, Slot>();
+  const times = new Map<number, OwnTime>();
   for (const target of targets) {
-    for await (const slot of slotsOf(dependencies, target, period)) {
-      const time = `${slot.startsAt} ${slot.endsAt}`;
-      if (!isPlaceOf(booking, slot) && !places.has(time)) places.set(time, slot);
-    }
+    for await (const time of timesOf(dependencies, target, booking, period))
+      if (!times.has(time.start.getTime())) times.set(time.start.getTime(), time);
   }
-  return [...places.values()].toSorted((a, b) => a.startsAt - b.startsAt || a.endsAt - b.endsAt).map(toOwnTime);
+  return [...times.values()].toSorted((a, b) => a.start.getTime() - b.start.getTime());
 }
 
 interface InstantPeriod {
@@ -114,32 +117,49 @@ interface InstantPeriod {
   to: Temporal.Instant;
 }
 
-async function* slotsOf(
+/** The places of a period to which the booking can be moved. */
+async function* timesOf(
   dependencies: CalendarDependencies,
   target: Target,
+  booking: OwnBooking,
   { from, to }: InstantPeriod,
-): AsyncGenerator<Slot> {
+): AsyncGenerator<OwnTime> {
   if (Temporal.Instant.compare(from, to) >= 0) return;
-  for await (const part of readSlots(dependencies, { ...target, from: from.toString(), to: to.toString() }))
-    for (const { slot } of part) yield slot;
+  for await (const part of readSlots(dependencies, { ...target, from: from.toString(), to: to.toString() })) {
+    for (const { slot } of part) {
+      const details = JSON.parse(slot.details) as SlotDetails;
+      if (isTargetOf(booking, slot, details)) yield toOwnTime(slot, details);
+    }
+  }
 }
 
-function toOwnTime({ startsAt, endsAt, timeslotReference, details }: Slot): OwnTime {
+/** See slot-details.sql. */
+interface SlotDetails {
+  /** Null for a free place, which has the title and the price of the booking that moves there. */
+  appointmentReference: string | null;
+  description: string | null;
+  address: Location | null;
+  price: { value: number; currency: string } | null;
+}
+
+/** It is another time than the present one, as long and as expensive: see own_move_refusal in move-booking.sql. */
+function isTargetOf(booking: OwnBooking, { startsAt, endsAt }: Slot, details: SlotDetails): boolean {
+  const { appointmentReference, price } = details;
+  const { priceValue, priceCurrency } = booking;
+  const isAsExpensive = (price?.value ?? null) === priceValue && (price?.currency ?? null) === priceCurrency;
+  return (
+    startsAt !== Date.parse(booking.startsAt) &&
+    endsAt - startsAt === lengthOf(booking) &&
+    (appointmentReference === null || isAsExpensive)
+  );
+}
+
+function toOwnTime({ startsAt, endsAt, timeslotReference }: Slot, details: SlotDetails): OwnTime {
   const [start, end] = [new Date(startsAt), new Date(endsAt)];
-  const appointmentReference = appointmentOf(details);
+  const { appointmentReference, description, address } = details;
   const place =
     appointmentReference === null ? { timeslotReference: timeslotReference!, start } : { appointmentReference };
-  return { start, end, place };
-}
-
-/** Null for a free place. */
-function appointmentOf(details: string): string | null {
-  return (JSON.parse(details) as { appointmentReference: string | null }).appointmentReference;
-}
-
-/** Where it is already. */
-function isPlaceOf({ startsAt, endsAt }: OwnBooking, slot: Slot): boolean {
-  return slot.startsAt === Date.parse(startsAt) && slot.endsAt === Date.parse(endsAt);
+  return { start, end, place, description, address };
 }
 
 function parseDate(text: string): Temporal.PlainDate {

@@ -74,9 +74,9 @@ export async function readAgain(dependencies: CalendarDependencies, booking: Own
   return { ...row, crmId, name, email, language };
 }
 
-/** How long it is, in whole minutes. */
-export function minutesOf({ startsAt, endsAt }: OwnBooking): number {
-  return Math.floor((Date.parse(endsAt) - Date.parse(startsAt)) / 60_000);
+/** How long it is, in milliseconds. */
+export function lengthOf({ startsAt, endsAt }: OwnBooking): number {
+  return Date.parse(endsAt) - Date.parse(startsAt);
 }
 
 async function readOwnBooking(

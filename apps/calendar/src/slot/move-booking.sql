@@ -2,7 +2,7 @@
 --
 -- Request: crmId, providerId, providerVersion, and where, as book_slot has it, but productReference and the other details of an appointment that is made may
 --   be absent: then they are those of the present appointment. ignoreNotice. Of the participation the reference, message (if given), sendMails, origin (see
---   append-events.sql). If its person moves it, byPerson, and resources, those to which the person may move it (absent: all).
+--   append-events.sql). If its person moves it, byPerson, and resources, those to which the person may move it.
 -- Answer: see answers.sql, and slot (see slot-details.sql).
 CREATE OR REPLACE FUNCTION move_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -45,7 +45,8 @@ BEGIN
     SELECT * INTO source FROM appointment WHERE crm_id = the_crm AND id = source.id;
   END IF;
   IF by_person AND present.id IS NOT NULL THEN
-    claim.rejection := coalesce(own_move_refusal(request, present, source, claim.opening, claim.target), claim.rejection);
+    claim.rejection := coalesce(
+      own_move_refusal(request, present, source, claim.opening, claim.target, claim.slot_end - claim.slot_start), claim.rejection);
   END IF;
   IF claim.rejection IS NOT NULL THEN RETURN claim.rejection || jsonb_build_object('reclaimed', claim.reclaimed); END IF;
 
@@ -72,8 +73,9 @@ END
 $$;
 
 -- Why the person of a booking may not move it to the place that was claimed, as an answer (see answers.sql); null if they may. The place must be for the same product,
--- and on one of the given resources.
-CREATE OR REPLACE FUNCTION own_move_refusal(request jsonb, present participation, source appointment, opening timeslot, target appointment)
+-- as long as the booking is, at its price, and on one of the given resources.
+CREATE OR REPLACE FUNCTION own_move_refusal(
+  request jsonb, present participation, source appointment, opening timeslot, target appointment, duration interval)
 RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
   rights record;
@@ -81,7 +83,10 @@ BEGIN
   SELECT * INTO rights FROM own_booking_rights(present, source, scheduling_now(source.crm_id));
   RETURN CASE
     WHEN NOT rights.is_movable THEN link_refusal(rights.movable_until)
-    WHEN target.product_reference <> source.product_reference
-      OR request ? 'resources' AND NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
+    WHEN duration <> source.ends_at - source.starts_at
+      OR target.id IS NOT NULL
+         AND (target.product_reference, target.price_value, target.price_currency)
+             IS DISTINCT FROM (source.product_reference, source.price_value, source.price_currency)
+      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
 END
 $$;

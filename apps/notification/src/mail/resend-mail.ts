@@ -51,7 +51,7 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   if (original.state === 'pending') throw new DomainError('mail.pending');
   const { version, actor } = original;
   const mailData = await dependencies.participations.getParticipationMailData({ crmId, participationId, version });
-  if (mailData.currentVersion !== version) throw new DomainError('mail.outdated');
+  if (mailData.currentVersion > version) throw new DomainError('mail.outdated');
   const mail = await writeParticipationMail(dependencies, {
     crmId,
     participationId,

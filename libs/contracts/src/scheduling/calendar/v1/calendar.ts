@@ -732,7 +732,7 @@ export interface ListOwnTimesResponse {
   monday?:
     | string
     | undefined;
-  /** By start, at most one with the same start and end. */
+  /** By start, at most one with the same start. */
   times: OwnTime[];
   /** Whether weeks before and after it can be asked for. */
   hasPrevious: boolean;
@@ -745,7 +745,12 @@ export interface OwnTime {
     | Date
     | undefined;
   /** What names it in MoveOwnBooking. */
-  place?: OwnPlace | undefined;
+  place?:
+    | OwnPlace
+    | undefined;
+  /** Of an open appointment, which may have another title than the booking has now. */
+  description?: string | undefined;
+  address?: Location | undefined;
 }
 
 /** A free place, or a seat of an open appointment. */
@@ -6258,7 +6263,7 @@ export const ListOwnTimesResponse: MessageFns<ListOwnTimesResponse> = {
 };
 
 function createBaseOwnTime(): OwnTime {
-  return { start: undefined, end: undefined, place: undefined };
+  return { start: undefined, end: undefined, place: undefined, description: undefined, address: undefined };
 }
 
 export const OwnTime: MessageFns<OwnTime> = {
@@ -6271,6 +6276,12 @@ export const OwnTime: MessageFns<OwnTime> = {
     }
     if (message.place !== undefined) {
       OwnPlace.encode(message.place, writer.uint32(26).fork()).join();
+    }
+    if (message.description !== undefined) {
+      writer.uint32(34).string(message.description);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -6312,6 +6323,22 @@ export const OwnTime: MessageFns<OwnTime> = {
             message.place = OwnPlace.decode(reader, reader.uint32());
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6333,6 +6360,10 @@ export const OwnTime: MessageFns<OwnTime> = {
     message.end = object.end ?? undefined;
     message.place = (object.place !== undefined && object.place !== null)
       ? OwnPlace.fromPartial(object.place)
+      : undefined;
+    message.description = object.description ?? undefined;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
       : undefined;
     return message;
   },
@@ -10849,7 +10880,7 @@ export const PersonServiceService = {
       Buffer.from(ConfirmAttendanceResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ConfirmAttendanceResponse => ConfirmAttendanceResponse.decode(value),
   },
-  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  /** The times of a week to which it can be moved: for the same product, as long as it is, at the same price. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
   listOwnTimes: {
     path: "/scheduling.calendar.v1.PersonService/ListOwnTimes" as const,
     requestStream: false as const,
@@ -10886,7 +10917,7 @@ export interface PersonServiceServer extends UntypedServiceImplementation {
   cancelOwnBooking: handleUnaryCall<CancelOwnBookingRequest, CancelOwnBookingResponse>;
   /** Notes that the person will be there; again: no change. */
   confirmAttendance: handleUnaryCall<ConfirmAttendanceRequest, ConfirmAttendanceResponse>;
-  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  /** The times of a week to which it can be moved: for the same product, as long as it is, at the same price. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
   listOwnTimes: handleUnaryCall<ListOwnTimesRequest, ListOwnTimesResponse>;
   /**
    * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
@@ -10946,7 +10977,7 @@ export interface PersonServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
   ): ClientUnaryCall;
-  /** The times of a week to which it can be moved. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
+  /** The times of a week to which it can be moved: for the same product, as long as it is, at the same price. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
   listOwnTimes(
     request: ListOwnTimesRequest,
     callback: (error: ServiceError | null, response: ListOwnTimesResponse) => void,
