@@ -1,6 +1,7 @@
 import { type OwnBooking, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import {
   contactOf,
+  formatMoment,
   formatPeriod,
   formatPrice,
   linesOfLocation,
@@ -42,6 +43,7 @@ export function describeBooking(visit: Visit, done: Done | undefined): PageConte
     whereLink: webAddressOf(where),
     provider: singleLine(provider.name),
     contact: contactOf(provider),
+    contactText: texts.contact,
     details: detailsOf(visit),
     tooLate: isOpen && !booking.cancellable && !booking.movable ? texts.tooLate : undefined,
     actions: actionsOf(visit, situation),
@@ -74,7 +76,7 @@ export function situationOf({ state, start, end, now }: OwnBooking): Situation {
 
 function heldUntil(visit: Visit): string | undefined {
   const { reservedUntil } = visit.booking;
-  return reservedUntil && visit.texts.heldUntil(formatMoment(visit, reservedUntil));
+  return reservedUntil && visit.texts.heldUntil(momentOf(visit, reservedUntil));
 }
 
 /** Only if it is so: the address alone says nothing. */
@@ -113,15 +115,15 @@ function detailsOf(visit: Visit): Detail[] {
 /** Until when the booking can be changed, as long as it can. */
 function deadline(visit: Visit): string | undefined {
   const { booking, texts } = visit;
-  const moment = (until: Date | undefined): string | undefined => until && formatMoment(visit, until);
+  const moment = (until: Date | undefined): string | undefined => until && momentOf(visit, until);
   const cancel = booking.cancellable ? moment(booking.cancellableUntil) : undefined;
   const move = booking.movable ? moment(booking.movableUntil) : undefined;
   if (cancel !== undefined && cancel === move) return texts.deadlines.both(cancel);
   return [cancel && texts.deadlines.cancel(cancel), move && texts.deadlines.move(move)].filter(Boolean).join(' ');
 }
 
-function formatMoment({ booking, locale }: Visit, moment: Date): string {
-  return formatPeriod(moment, moment, booking.timeZone, locale).lines.join(', ');
+function momentOf({ booking, locale }: Visit, moment: Date): string {
+  return formatMoment(moment, booking.timeZone, locale);
 }
 
 interface ActionLink {

@@ -28,11 +28,10 @@ function possibility(action: Action, booking: OwnBooking): { isPossible: boolean
 /** The page that says so, and whom to ask. */
 export function describeObstacle({ texts, provider, links }: Visit, action: Action, obstacle: Obstacle): PageContent {
   const { title, text } = texts.obstacles[action][obstacle];
-  const namesContact = text.endsWith(':');
   return {
     title,
     text,
-    contact: namesContact ? contactOf(provider) : undefined,
+    contact: obstacle === 'cancelled' ? undefined : { text: texts.contact, lines: contactOf(provider) },
     back: { href: links.booking(), text: texts.backToBooking },
   };
 }

@@ -33,7 +33,7 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
 export function describeNoTimes({ texts, provider, links }: Visit): PageContent {
   return {
     ...texts.move.none,
-    contact: contactOf(provider),
+    contact: { text: texts.contact, lines: contactOf(provider) },
     back: { href: links.booking(), text: texts.backToBooking },
   };
 }

@@ -52,7 +52,7 @@ describe('the page of a booking', () => {
       'With Praxis &lt;Blum&gt; hello@blum.example +49 30 1234567',
       'Price €45.00',
       'Name Ada Lovelace',
-      'Changes You can move or cancel it until Monday, 2 June 2031, 08:00.',
+      'Changes You can move or cancel it until Mon, 2 Jun 2031, 08:00 (CEST).',
       'We use your data to arrange this appointment.',
       'Legal notice Praxis Blum Berlin Studio CRM Ltd London',
     ])
@@ -103,7 +103,7 @@ describe('the page of a booking', () => {
 
   it('says until when it is held', async () => {
     const { path } = await book(page, { state: RESERVED });
-    expect(textOf((await page.open(path)).body)).toMatch(/Held until Wednesday, 28 May 2031, 10:0[0-9]\./);
+    expect(textOf((await page.open(path)).body)).toMatch(/Held until Wed, 28 May 2031, 10:0[0-9] \(CEST\)\./);
   });
 
   it('names phone and mail when it is too late for a change', async () => {

@@ -50,6 +50,8 @@ export function serviceEnvironment(service: Service, around: Surroundings): Reco
       IDENTITY_ADDRESS: address('identity'),
       CALENDAR_ADDRESS: address('calendar'),
       PAGE_URL: pageUrl(ports),
+      // Who is on this machine may say for whom it asks: tests are many persons.
+      TRUSTED_PROXIES: host,
     };
   }
   const connected = { ...every, NATS_URL: around.natsUrls[service] };

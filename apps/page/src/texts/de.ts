@@ -41,7 +41,8 @@ export const texts: Texts = {
     attend: 'Ich komme',
     calendar: 'In meinen Kalender eintragen',
   },
-  tooLate: 'Hier lässt sich diese Buchung nicht mehr ändern. Bitte melden Sie sich direkt:',
+  contact: 'Bitte melden Sie sich direkt:',
+  tooLate: 'Hier lässt sich diese Buchung nicht mehr ändern.',
   done: {
     cancelled: 'Die Buchung ist jetzt storniert.',
     attending: 'Vielen Dank. Ihre Zusage ist vermerkt.',
@@ -65,7 +66,7 @@ export const texts: Texts = {
     title: 'Anderen Termin wählen',
     request: 'Ihre Anfrage bleibt eine Anfrage.',
     zone: (zone) => `Alle Zeiten: ${zone}.`,
-    none: { title: 'Kein freier Termin', text: 'Zurzeit ist kein Termin frei. Bitte melden Sie sich direkt:' },
+    none: { title: 'Kein freier Termin', text: 'Zurzeit ist kein Termin frei.' },
     emptyWeek: 'In dieser Woche ist kein Termin frei.',
     previous: 'Vorherige Woche',
     next: 'Nächste Woche',
@@ -83,11 +84,11 @@ export const texts: Texts = {
       cancelled: { title: 'Bereits storniert', text: 'Diese Buchung ist storniert. Sie müssen nichts weiter tun.' },
       tooLate: {
         title: 'Hier nicht mehr möglich',
-        text: 'Diese Buchung lässt sich hier nicht mehr stornieren. Bitte melden Sie sich direkt:',
+        text: 'Diese Buchung lässt sich hier nicht mehr stornieren.',
       },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Diese Buchung lässt sich hier nicht stornieren. Bitte melden Sie sich direkt:',
+        text: 'Diese Buchung lässt sich hier nicht stornieren.',
       },
     },
     move: {
@@ -97,11 +98,11 @@ export const texts: Texts = {
       },
       tooLate: {
         title: 'Hier nicht mehr möglich',
-        text: 'Diese Buchung lässt sich hier nicht mehr verschieben. Bitte melden Sie sich direkt:',
+        text: 'Diese Buchung lässt sich hier nicht mehr verschieben.',
       },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Diese Buchung lässt sich hier nicht verschieben. Bitte melden Sie sich direkt:',
+        text: 'Diese Buchung lässt sich hier nicht verschieben.',
       },
     },
     attend: {
@@ -109,7 +110,7 @@ export const texts: Texts = {
       tooLate: { title: 'Nicht mehr nötig', text: 'Dieser Termin hat begonnen oder ist vorbei.' },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Das ist bei dieser Buchung nicht möglich. Wenn Sie eine Frage haben, melden Sie sich bitte direkt:',
+        text: 'Das ist bei dieser Buchung nicht möglich.',
       },
     },
   },

@@ -38,7 +38,8 @@ export const texts: Texts = {
     attend: 'I will be there',
     calendar: 'Save in my calendar',
   },
-  tooLate: 'It is too late to change this booking here. Please get in touch directly:',
+  contact: 'Please get in touch directly:',
+  tooLate: 'It is too late to change this booking here.',
   done: {
     cancelled: 'The booking is now cancelled.',
     attending: 'Thank you. It is noted that you will be there.',
@@ -62,7 +63,7 @@ export const texts: Texts = {
     title: 'Choose another time',
     request: 'Your request stays a request.',
     zone: (zone) => `All times are in ${zone}.`,
-    none: { title: 'No free time', text: 'At present there is no free time. Please get in touch directly:' },
+    none: { title: 'No free time', text: 'At present there is no free time.' },
     emptyWeek: 'There is no free time in this week.',
     previous: 'Previous week',
     next: 'Next week',
@@ -80,22 +81,22 @@ export const texts: Texts = {
       cancelled: { title: 'Already cancelled', text: 'This booking is cancelled. There is nothing left to do.' },
       tooLate: {
         title: 'Too late to cancel here',
-        text: 'This booking can no longer be cancelled here. Please get in touch directly:',
+        text: 'This booking can no longer be cancelled here.',
       },
       notOffered: {
         title: 'Not possible here',
-        text: 'This booking cannot be cancelled here. Please get in touch directly:',
+        text: 'This booking cannot be cancelled here.',
       },
     },
     move: {
       cancelled: { title: 'Already cancelled', text: 'This booking is cancelled and can no longer be moved.' },
       tooLate: {
         title: 'Too late to move it here',
-        text: 'This booking can no longer be moved here. Please get in touch directly:',
+        text: 'This booking can no longer be moved here.',
       },
       notOffered: {
         title: 'Not possible here',
-        text: 'This booking cannot be moved here. Please get in touch directly:',
+        text: 'This booking cannot be moved here.',
       },
     },
     attend: {
@@ -103,7 +104,7 @@ export const texts: Texts = {
       tooLate: { title: 'Not needed any more', text: 'This appointment has begun, or is over.' },
       notOffered: {
         title: 'Not possible here',
-        text: 'You cannot do this for this booking. If you have a question, please get in touch directly:',
+        text: 'You cannot do this for this booking.',
       },
     },
   },

@@ -47,6 +47,8 @@ export interface Texts {
   };
   attendance: string;
   buttons: { move: string; cancel: string; attend: string; calendar: string };
+  /** Before the ways to reach the provider. */
+  contact: string;
   tooLate: string;
   /** After an action, if the booking is now as the person wanted. */
   done: { cancelled: string; attending: string; moved: string };
