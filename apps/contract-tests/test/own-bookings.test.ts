@@ -23,9 +23,13 @@ beforeEach(async () => {
   crm = await createCrm({ name: 'Studio CRM' });
   practice = await createPractice(crm);
   address = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
-  const rules = await crm.put(`${practice.at}/booking-rules`, { selfService: true });
-  expect(rules.status, rules.text).toBe(200);
+  await sendLinks();
 });
+
+async function sendLinks(): Promise<void> {
+  const { status, text } = await crm.put(`${practice.at}/booking-rules`, { selfService: true });
+  expect(status, text).toBe(200);
+}
 
 interface BookedPlace {
   reference: string;

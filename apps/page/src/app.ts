@@ -47,7 +47,9 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
     bodyLimit: formLimitBytes,
     maxParamLength,
     respondToFailure: rawPage,
-    frameworkErrors: (error, request, reply) => void sendFailure(error, request, reply),
+    // Before the hooks: the response has no id yet.
+    frameworkErrors: (error, request, reply) =>
+      void sendFailure(error, request, reply.header('x-request-id', request.id)),
   });
   addRequestHooks(app, recordRequest, isDraining);
   app.addHook('onRequest', async (_request, reply) => void reply.headers(commonHeaders));

@@ -58,3 +58,33 @@ describe('the content lines of a calendar (RFC 5545, 3.1)', () => {
     expect(event.getFirstPropertyValue('url')).toBe(url);
   });
 });
+
+describe('a published booking', () => {
+  const { organizer: _organizer, attendee: _attendee, ...event } = booking;
+  const published = {
+    ...event,
+    method: 'PUBLISH',
+    status: 'TENTATIVE',
+    url: 'https://book.example/base/booking/token',
+  } as const;
+
+  function parse(text: string): { calendar: ICAL.Component; event: ICAL.Component } {
+    const calendar = new ICAL.Component(ICAL.parse(text) as unknown[]);
+    return { calendar, event: calendar.getFirstSubcomponent('vevent')! };
+  }
+
+  it('asks nobody for an answer, and names its page', () => {
+    const { calendar, event } = parse(writeCalendar(published));
+    expect(calendar.getFirstPropertyValue('method')).toBe('PUBLISH');
+    expect(event.getAllProperties('organizer')).toEqual([]);
+    expect(event.getAllProperties('attendee')).toEqual([]);
+    expect(event.getFirstPropertyValue('status')).toBe('TENTATIVE');
+    expect(event.getFirstPropertyValue('url')).toBe(published.url);
+  });
+
+  it('is the event of the mails', () => {
+    const [mailed, own] = [booking, published].map((each) => parse(writeCalendar(each)).event);
+    for (const name of ['uid', 'sequence', 'dtstart', 'dtend', 'summary', 'location', 'description'])
+      expect(own!.getFirstProperty(name)!.toJSON(), name).toEqual(mailed!.getFirstProperty(name)!.toJSON());
+  });
+});

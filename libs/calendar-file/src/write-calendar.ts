@@ -38,7 +38,7 @@ interface CalendarEvent {
   timeZone: string;
   location: string;
   description: string;
-  /** Of a page about the booking. */
+  /** Of a page about the booking; without commas and semicolons, which the library would escape. */
   url?: string | undefined;
   writtenAt: Date;
 }
