@@ -94,12 +94,12 @@ describe('the link in a mail about a booking', () => {
     const mail = await arrival(email, 1);
     const url = `https://page.example/booking/${await linkOf(reference)}`;
     expect(mail.parsed.text).toContain(
-      `Change or cancel:\n${url}\n\nPossible until Mon, 1 Jul 2030, 09:00 (CEST).\nAfter that, please contact Yoga & Co: desk@yoga.example, +49 30 1\n`,
+      `Move or cancel:\n${url}\n\nPossible until Mon, 1 Jul 2030, 09:00 (CEST).\nAfter that, please contact Yoga & Co: desk@yoga.example, +49 30 1\n`,
     );
     expect(mail.parsed.html).toContain(`href="${url}"`);
     const event = eventOf(mail.parsed.attachments[0]!.content.toString());
     expect(event.component.getFirstPropertyValue('url')).toBe(url);
-    expect(event.description).toContain(`Change or cancel: ${url}\n`);
+    expect(event.description).toContain(`Move or cancel: ${url}\n`);
     const { booking } = await persons.getOwnBooking({ token: tokenIn(mail) });
     expect(booking).toMatchObject({ name: 'Ann', state: BOOKED });
   });
@@ -137,7 +137,7 @@ describe('the link in a mail about a booking', () => {
     await setRules({ selfService: false });
     const { email } = await book();
     const { parsed } = await arrival(email, 1);
-    expect(parsed.text).toContain('\nTo change or cancel, please contact Yoga & Co: desk@yoga.example, +49 30 1\n');
+    expect(parsed.text).toContain('\nTo move or cancel, please contact Yoga & Co: desk@yoga.example, +49 30 1\n');
     expect(`${parsed.text}${String(parsed.html)}${parsed.attachments[0]!.content.toString()}`).not.toMatch(
       /page\.example|Possible until/,
     );
@@ -172,8 +172,8 @@ describe('a person who cancels by the link', () => {
     expect(mail.parsed.text).toContain('\nYou can cancel the request until Mon, 1 Jul 2030, 10:00 (CEST).\n');
     await asPerson(() => persons.cancelOwnBooking({ token: tokenIn(mail) }));
     const { parsed } = await arrival(email, 2);
-    expect(parsed.subject).toBe('Withdrawn: Yoga & Co');
-    expect(parsed.text).toContain('You have withdrawn your request\n');
+    expect(parsed.subject).toBe('Request cancelled: Yoga & Co');
+    expect(parsed.text).toContain('You have cancelled your request\n');
     const { mails } = await stack.participationMails.listParticipationMails({
       ...owned,
       participationReference: reference,

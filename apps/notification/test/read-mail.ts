@@ -7,7 +7,7 @@ const templates: Record<string, MailTemplate> = {
   'Your request': 'request-received',
   Confirmed: 'request-confirmed',
   Declined: 'request-declined',
-  Withdrawn: 'request-withdrawn',
+  'Request cancelled': 'request-withdrawn',
   'New time': 'booking-moved',
   Changed: 'appointment-changed',
   'Your request has changed': 'request-changed',

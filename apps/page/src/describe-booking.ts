@@ -10,8 +10,9 @@ import {
   webAddressOf,
 } from '@scheduling/presentation';
 import type { Done } from './booking-links.ts';
+import { describeAdvice } from './describe-advice.ts';
 import type { PageContent } from './render-page.ts';
-import type { Situation } from './texts/texts.ts';
+import type { Situation, Subject } from './texts/texts.ts';
 import type { Visit } from './visit.ts';
 
 /** A period as pages show it. */
@@ -43,9 +44,11 @@ export function describeBooking(visit: Visit, done: Done | undefined): PageConte
     whereLink: webAddressOf(where),
     provider: singleLine(provider.name),
     contact: contactOf(provider),
-    contactText: texts.contact,
     details: detailsOf(visit),
-    tooLate: isOpen && !booking.cancellable && !booking.movable ? texts.tooLate : undefined,
+    tooLate:
+      isOpen && !booking.cancellable && !booking.movable
+        ? { text: texts.tooLate, advice: describeAdvice(visit) }
+        : undefined,
     actions: actionsOf(visit, situation),
   };
 }
@@ -79,6 +82,11 @@ function heldUntil(visit: Visit): string | undefined {
   return reservedUntil && visit.texts.heldUntil(momentOf(visit, reservedUntil));
 }
 
+/** How pages call it. */
+export function subjectOf({ state }: OwnBooking): Subject {
+  return state === ParticipationState.REQUESTED ? 'request' : 'booking';
+}
+
 /** Only if it is so: the address alone says nothing. */
 function doneText({ booking, texts }: Visit, done: Done): string | undefined {
   const situation = situationOf(booking);
@@ -88,7 +96,7 @@ function doneText({ booking, texts }: Visit, done: Done): string | undefined {
     case 'attending':
       return situation === 'booked' && booking.attendanceConfirmedAt ? texts.done.attending : undefined;
     case 'moved':
-      return situation === 'booked' || situation === 'requested' ? texts.done.moved : undefined;
+      return situation === 'booked' || situation === 'requested' ? texts.done.moved[subjectOf(booking)] : undefined;
     default:
       return done satisfies never;
   }

@@ -1,5 +1,5 @@
 import { type OwnBooking, ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { contactOf } from '@scheduling/presentation';
+import { describeAdvice } from './describe-advice.ts';
 import type { PageContent } from './render-page.ts';
 import type { Action, Obstacle } from './texts/texts.ts';
 import type { Visit } from './visit.ts';
@@ -26,12 +26,15 @@ function possibility(action: Action, booking: OwnBooking): { isPossible: boolean
 }
 
 /** The page that says so, and whom to ask. */
-export function describeObstacle({ texts, provider, links }: Visit, action: Action, obstacle: Obstacle): PageContent {
+export function describeObstacle(visit: Visit, action: Action, obstacle: Obstacle): PageContent {
+  const { texts, links } = visit;
   const { title, text } = texts.obstacles[action][obstacle];
+  // What is cancelled or has begun leaves nothing to arrange.
+  const isSettled = obstacle === 'cancelled' || (obstacle === 'tooLate' && action === 'attend');
   return {
     title,
     text,
-    contact: obstacle === 'cancelled' ? undefined : { text: texts.contact, lines: contactOf(provider) },
+    advice: isSettled ? undefined : describeAdvice(visit),
     back: { href: links.booking(), text: texts.backToBooking },
   };
 }

@@ -1,5 +1,6 @@
 import type { ListOwnTimesResponse, OwnTime } from '@scheduling/contracts/calendar/v1';
-import { contactOf, formatPeriod, type Period, regionalLocale } from '@scheduling/presentation';
+import { formatPeriod, type Period, regionalLocale } from '@scheduling/presentation';
+import { describeAdvice } from './describe-advice.ts';
 import { situationOf } from './describe-booking.ts';
 import type { PageContent } from './render-page.ts';
 import type { Visit } from './visit.ts';
@@ -30,10 +31,11 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
 }
 
 /** The page when no week has a time. */
-export function describeNoTimes({ texts, provider, links }: Visit): PageContent {
+export function describeNoTimes(visit: Visit): PageContent {
+  const { texts, links } = visit;
   return {
     ...texts.move.none,
-    contact: { text: texts.contact, lines: contactOf(provider) },
+    advice: describeAdvice(visit),
     back: { href: links.booking(), text: texts.backToBooking },
   };
 }
@@ -49,9 +51,16 @@ function describeSpan({ booking, locale }: Visit, monday: Temporal.PlainDate): {
   return { range: range.formatRange(start, lastSecond), zone: `${zone} (${offset})` };
 }
 
+interface TimeView {
+  href: string;
+  text: string;
+  /** The last word of the time, if it can be left unseen: a narrow screen has no room for it in each time. */
+  unit?: string | undefined;
+}
+
 interface DayView {
   heading: string;
-  times: { href: string; text: string }[];
+  times: TimeView[];
 }
 
 function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] {
@@ -61,7 +70,7 @@ function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] 
     const date = dateIn(start!, booking.timeZone);
     const period = formatPeriod(start!, end!, booking.timeZone, locale);
     const day = days.get(date) ?? { heading: dates.format(start), times: [] };
-    day.times.push({ href: links.confirm(date, place!), text: timesOf(period) });
+    day.times.push({ href: links.confirm(date, place!), ...timesOf(period) });
     days.set(date, day);
   }
   return [...days.values()];
@@ -80,6 +89,7 @@ function dateIn(moment: Date, timeZone: string): string {
 }
 
 /** Without the date, unless it ends on another day. */
-function timesOf({ lines: [first, last], isOneDay }: Period): string {
-  return isOneDay ? last! : `${first} ${last}`;
+function timesOf({ lines: [first, last], isOneDay, unit }: Period): Omit<TimeView, 'href'> {
+  if (!isOneDay) return { text: `${first} ${last}` };
+  return unit !== '' && last!.endsWith(unit) ? { text: last!.slice(0, -unit.length), unit } : { text: last! };
 }

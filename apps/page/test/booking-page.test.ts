@@ -97,7 +97,7 @@ describe('the page of a booking', () => {
     await setClock(page, now);
     const answer = await page.open(path);
     expect([answer.status, answer.heading]).toEqual([200, heading]);
-    expect(buttonsOf(answer.body)).toEqual([...changes, ...(file ? ['Save in my calendar'] : [])]);
+    expect(buttonsOf(answer.body)).toEqual([...changes, ...(file ? ['Add to my calendar'] : [])]);
     expect(await accessibilityFindings(answer.body)).toEqual([]);
   });
 
@@ -110,7 +110,7 @@ describe('the page of a booking', () => {
     const { path } = await book(page);
     await setClock(page, '2031-06-02T07:00:00Z');
     expect(textOf((await page.open(path)).body)).toContain(
-      'It is too late to change this booking here. Please get in touch directly: hello@blum.example +49 30 1234567',
+      'It is too late to move or cancel this booking here. Please contact Praxis &lt;Blum&gt;: hello@blum.example +49 30 1234567',
     );
   });
 

@@ -65,7 +65,7 @@ describe('cancelling', () => {
     expect([answer.status, answer.location]).toEqual([303, `${booking.path}?done=cancelled&lang=en`]);
     expect((await read(booking)).state).toBe('CANCELED');
     const after = await page.open(answer.location!);
-    expect(after.body).toContain('<p class="note" role="status">The booking is now cancelled.</p>');
+    expect(after.body).toContain('<p class="note" role="status">The cancellation is complete.</p>');
   });
 
   it('twice, or after the CRM has, says that it is cancelled', async () => {
@@ -160,13 +160,13 @@ describe('moving', () => {
     ]);
 
     const question = await page.open(times.get('Monday, 2 June 2031, 11:00–11:30')!);
-    expect([question.status, question.heading]).toEqual([200, 'Move the booking?']);
-    expect(question.body).toMatch(/Until now<\/dt>.*10:00–10:30.*New<\/dt>.*11:00–11:30/s);
+    expect([question.status, question.heading]).toEqual([200, 'Move this booking?']);
+    expect(question.body).toMatch(/Current time<\/dt>.*10:00–10:30.*New time<\/dt>.*11:00–11:30/s);
     expect(await accessibilityFindings(question.body)).toEqual([]);
     const answer = await press(question.body);
     expect([answer.status, answer.location]).toEqual([303, `${booking.path}?done=moved`]);
     const { body } = await page.open(answer.location!);
-    expect(body).toContain('role="status">The booking is now at the time below.');
+    expect(body).toContain('role="status">Your booking has been moved.');
     expect(body).toContain('11:00–11:30');
   });
 
@@ -200,7 +200,7 @@ describe('moving', () => {
       state: TimeslotState.CREATED,
     });
     for (const answer of [await press(question.body), await page.open(link!)]) {
-      expect([answer.status, answer.heading]).toEqual([409, 'No longer free']);
+      expect([answer.status, answer.heading]).toEqual([409, 'No longer available']);
       expect(answer.body).toContain(`href="${basePath}${booking.path}/move?date=2031-06-02"`);
       expect(await accessibilityFindings(answer.body)).toEqual([]);
     }
@@ -217,15 +217,27 @@ describe('moving', () => {
       expect(timesOf((await page.open(`${booking.path}/move?date=${date}`)).body).size).toBe(3);
   });
 
+  it('leaves room on narrow screens: a German time ends with a word that is only heard', async () => {
+    const { path } = await book(page);
+    const { body } = await page.open(`${path}/move?lang=de`);
+    expect(body).toContain(
+      '<span class="hidden">Montag, 2. Juni 2031, </span>10:30–11:00<span class="hidden"> Uhr</span></a>',
+    );
+  });
+
   it('of a request says that it stays one', async () => {
     const booking = await book(page, { state: ParticipationState.REQUESTED });
     const week = await page.open(`${booking.path}/move`);
-    expect(week.body).toContain('Your request stays a request.');
+    expect(week.body).toContain('Your request has to be confirmed for the new time, too.');
     const [link] = timesOf(week.body).values();
     const question = await page.open(link!);
-    expect(question.body).toContain('Your request stays a request.');
-    expect((await press(question.body)).status).toBe(303);
+    expect(question.heading).toBe('Move this request?');
+    expect(question.body).toContain('Your request has to be confirmed for the new time, too.');
+    const { status, location } = await press(question.body);
+    expect(status).toBe(303);
+    expect((await page.open(location!)).body).toContain('role="status">Your request has been moved.');
     expect((await read(booking)).state).toBe('REQUESTED');
+    expect((await page.open(`${booking.path}/cancel`)).heading).toBe('Cancel this request?');
   });
 
   it('too late says so', async () => {
@@ -238,7 +250,7 @@ describe('moving', () => {
       [await page.open(link!), 200],
       [await press(question.body), 409],
     ] as const)
-      expect([answer.status, answer.heading]).toEqual([status, 'Too late to move it here']);
+      expect([answer.status, answer.heading]).toEqual([status, 'Too late to move here']);
   });
 
   it('in the hour that the clock shows twice names the offset', async () => {

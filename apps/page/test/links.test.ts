@@ -43,7 +43,7 @@ describe('a link that does not work', () => {
   it('is answered with the same bytes, whatever is wrong with it', async () => {
     const expected = await page.open('/booking/unknown');
     expect([expected.status, expected.heading]).toEqual([404, 'This link does not work']);
-    expect(expected.body).toContain('This link does not work, or no longer. Use the newest mail.');
+    expect(expected.body).toContain('It is not valid, or no longer valid. Please use the link in the latest email.');
     expect(expected.body).not.toMatch(/<header|Legal notice/);
     const { path } = booking;
     const gone = await book(page);

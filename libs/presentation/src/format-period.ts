@@ -13,6 +13,8 @@ export interface Period {
   zone: string;
   /** Its offset from UTC, such as UTC+2; both if the clock is changed in between. */
   offset: string;
+  /** What the language writes behind a time, with the space before it; empty in most. */
+  unit: string;
   /** For the calendar icon. */
   leaf: { weekday: string; day: string; month: string };
 }
@@ -52,6 +54,7 @@ export function formatPeriod(start: Date, end: Date, timeZone: string, locale: s
     isOneDay: sameDay,
     zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
     offset: [...new Set([first, last].map(nameOffset))].join(' – '),
+    unit,
     leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
   };
 }

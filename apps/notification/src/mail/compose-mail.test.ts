@@ -328,7 +328,7 @@ describe('the person’s link', () => {
       what: 'changes a booking',
       mail: confirmed,
       facts: { movable: true },
-      says: ['Change or cancel', 'Possible until Mon, 1 Jul 2030, 00:30 (CEST).', 'After that, please contact'],
+      says: ['Move or cancel', 'Possible until Mon, 1 Jul 2030, 00:30 (CEST).', 'After that, please contact'],
     },
     {
       what: 'only cancels a booking',
@@ -337,7 +337,7 @@ describe('the person’s link', () => {
       says: [
         'Cancel',
         'Possible until Mon, 1 Jul 2030, 00:30 (CEST).',
-        'After that, or to change the time, please contact',
+        'After that, or to move to another time, please contact',
       ],
     },
     {
@@ -345,7 +345,7 @@ describe('the person’s link', () => {
       mail: { template: 'request-received' as const },
       facts: { movable: true },
       says: [
-        'Change or cancel',
+        'Move or cancel',
         'You can cancel the request until Mon, 1 Jul 2030, 00:30 (CEST).',
         'After that, please contact',
       ],
@@ -355,8 +355,8 @@ describe('the person’s link', () => {
       mail: { template: 'request-changed' as const },
       facts: { movable: true, language: 'de' },
       says: [
-        'Ändern oder zurückziehen',
-        'Sie können die Anfrage bis Mo., 1. Juli 2030, 00:30 Uhr (MESZ) zurückziehen.',
+        'Verschieben oder stornieren',
+        'Sie können die Anfrage bis Mo., 1. Juli 2030, 00:30 Uhr (MESZ) stornieren.',
         'Danach wenden Sie sich bitte an',
       ],
     },
@@ -379,7 +379,7 @@ describe('the person’s link', () => {
     const content = compose({}, { link, provider: contact });
     expect(sectionsOf(content)).toContain(`Your booking:\n${link}`);
     expect(content.text).toContain(
-      '\nTo change or cancel, please contact Yoga & Co: desk@yoga.example, +49 30 1, ask Mia\n',
+      '\nTo move or cancel, please contact Yoga & Co: desk@yoga.example, +49 30 1, ask Mia\n',
     );
     expect(content.text).not.toMatch(/until|After that/);
   });
@@ -402,8 +402,8 @@ describe('the person’s link', () => {
   });
 
   it.each([
-    [confirmed, 'To change or cancel, please contact Yoga & Co: '],
-    [{ template: 'request-received' }, 'To change or cancel, please contact Yoga & Co: '],
+    [confirmed, 'To move or cancel, please contact Yoga & Co: '],
+    [{ template: 'request-received' }, 'To move or cancel, please contact Yoga & Co: '],
     [cancelled, 'If you have any questions, please contact Yoga & Co: '],
   ] as const)('is replaced by a contact in a mail without it, if there is one: $0.template', (mail, advice) => {
     const facts = { cancellableUntil, movable: true };
@@ -419,7 +419,7 @@ describe('the person’s link', () => {
     expect(event.description).toBe(
       [
         'Bring a mat',
-        `Change or cancel: ${link}\nPossible until Mon, 1 Jul 2030, 00:30 (CEST).\nDeclining the invitation in your calendar does not cancel the booking.`,
+        `Move or cancel: ${link}\nPossible until Mon, 1 Jul 2030, 00:30 (CEST).\nDeclining the invitation in your calendar does not cancel the booking.`,
         'Yoga & Co\ndesk@yoga.example\n+49 30 1\nask Mia',
       ].join('\n\n'),
     );

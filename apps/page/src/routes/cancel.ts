@@ -2,7 +2,7 @@ import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { multiLine, singleLine, titleOf } from '@scheduling/presentation';
 import type { FastifyInstance } from 'fastify';
 import type { Clients } from '../clients.ts';
-import { describePeriod } from '../describe-booking.ts';
+import { describePeriod, subjectOf } from '../describe-booking.ts';
 import { fieldOf } from '../form-posts.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
 import { type OpenVisit, tokenOf, type Visit } from '../visit.ts';
@@ -45,7 +45,8 @@ function isTooLong(message: string): boolean {
 
 function questionPage(visit: Visit, { message, isInvalid = false }: { message: string; isInvalid?: boolean }): Page {
   const { booking, provider, texts, links } = visit;
-  const { title, text, button, back, hint, message: labelOf } = texts.cancel;
+  const { title, text, button, back } = texts.cancel[subjectOf(booking)];
+  const { hint, message: labelOf } = texts.cancel;
   return renderPage('question', visit.frame, {
     title: isInvalid ? `${texts.error}: ${title}` : title,
     heading: title,

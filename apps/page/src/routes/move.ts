@@ -4,7 +4,7 @@ import { titleOf } from '@scheduling/presentation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { placeQuery } from '../booking-links.ts';
 import type { Clients } from '../clients.ts';
-import { describePeriod, situationOf } from '../describe-booking.ts';
+import { describePeriod, situationOf, subjectOf } from '../describe-booking.ts';
 import { describeNoTimes, describeWeek } from '../describe-week.ts';
 import { queryOf } from '../query-of.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
@@ -99,7 +99,7 @@ function sendTaken(request: FastifyRequest, reply: FastifyReply, visit: Visit): 
 
 function questionPage(visit: Visit, request: FastifyRequest, { start, end, place }: OwnTime): Page {
   const { booking, provider, texts, links } = visit;
-  const { title, button, back } = texts.confirm;
+  const { title, button, back } = texts.confirm[subjectOf(booking)];
   const date = dateOf(queryOf(request));
   return renderPage('question', visit.frame, {
     title,

@@ -9,12 +9,12 @@ export const texts: Texts = {
     },
     requested: {
       title: 'Ihre Anfrage',
-      text: 'Sie ist noch keine Buchung. Sobald darüber entschieden ist, bekommen Sie eine Nachricht.',
+      text: 'Der Termin ist noch nicht gebucht. Sobald über Ihre Anfrage entschieden ist, bekommen Sie eine Nachricht.',
     },
-    lapsed: { title: 'Nicht bestätigt', text: 'Ihre Anfrage wurde bis zu diesem Termin nicht bestätigt.' },
+    lapsed: { title: 'Nicht bestätigt', text: 'Ihre Anfrage wurde nicht rechtzeitig bestätigt.' },
     booked: { title: 'Ihre Buchung ist bestätigt', text: 'Wir freuen uns auf Sie.' },
     over: { title: 'Ihre Buchung', text: 'Dieser Termin ist vorbei.' },
-    cancelled: { title: 'Storniert', text: 'Diese Buchung ist storniert. Sie müssen nichts weiter tun.' },
+    cancelled: { title: 'Storniert', text: 'Sie müssen nichts weiter tun.' },
   },
   heldUntil: (moment) => `Freigehalten bis ${moment}.`,
   labels: {
@@ -26,35 +26,46 @@ export const texts: Texts = {
     name: 'Name',
     email: 'E‑Mail-Adresse',
     changes: 'Änderungen',
-    from: 'Bisher',
-    to: 'Neu',
+    from: 'Bisheriger Termin',
+    to: 'Neuer Termin',
   },
   deadlines: {
     both: (moment) => `Verschieben oder stornieren können Sie bis ${moment}.`,
     cancel: (moment) => `Stornieren können Sie bis ${moment}.`,
     move: (moment) => `Verschieben können Sie bis ${moment}.`,
   },
-  attendance: 'Sie haben zugesagt, dass Sie kommen.',
+  attendance: 'Sie haben zugesagt.',
   buttons: {
     move: 'Verschieben',
     cancel: 'Stornieren',
     attend: 'Ich komme',
     calendar: 'In meinen Kalender eintragen',
   },
-  contact: 'Bitte melden Sie sich direkt:',
-  tooLate: 'Hier lässt sich diese Buchung nicht mehr ändern.',
+  tooLate: 'Diese Buchung lässt sich hier nicht mehr verschieben oder stornieren.',
+  ask: (provider) => `Bitte wenden Sie sich an ${provider}`,
   done: {
-    cancelled: 'Die Buchung ist jetzt storniert.',
+    cancelled: 'Die Stornierung ist abgeschlossen.',
     attending: 'Vielen Dank. Ihre Zusage ist vermerkt.',
-    moved: 'Die Buchung gilt jetzt für den Termin unten.',
+    moved: {
+      booking: 'Ihre Buchung ist verschoben. Unten steht der neue Termin.',
+      request: 'Ihre Anfrage ist verschoben. Unten steht der neue Termin.',
+    },
   },
   cancel: {
-    title: 'Diese Buchung stornieren?',
-    text: 'Nur diese Buchung wird storniert. Das lässt sich nicht rückgängig machen.',
+    booking: {
+      title: 'Diese Buchung stornieren?',
+      text: 'Nur diese Buchung wird storniert. Das lässt sich nicht rückgängig machen.',
+      button: 'Buchung stornieren',
+      back: 'Buchung behalten',
+    },
+    request: {
+      title: 'Diese Anfrage stornieren?',
+      text: 'Nur diese Anfrage wird storniert. Das lässt sich nicht rückgängig machen.',
+      button: 'Anfrage stornieren',
+      back: 'Anfrage behalten',
+    },
     message: (provider) => `Nachricht an ${provider} (freiwillig)`,
     hint: 'Höchstens 500 Zeichen.',
-    button: 'Buchung stornieren',
-    back: 'Buchung behalten',
   },
   attend: {
     title: 'Kommen Sie?',
@@ -64,7 +75,7 @@ export const texts: Texts = {
   },
   move: {
     title: 'Anderen Termin wählen',
-    request: 'Ihre Anfrage bleibt eine Anfrage.',
+    request: 'Ihre Anfrage muss auch für den neuen Termin bestätigt werden.',
     zone: (zone) => `Alle Zeiten: ${zone}.`,
     none: { title: 'Kein freier Termin', text: 'Zurzeit ist kein Termin frei.' },
     emptyWeek: 'In dieser Woche ist kein Termin frei.',
@@ -73,36 +84,39 @@ export const texts: Texts = {
     weeks: 'Wochen',
     back: 'Zurück ohne Änderung',
   },
-  confirm: { title: 'Buchung verschieben?', button: 'Buchung verschieben', back: 'Anderen Termin wählen' },
+  confirm: {
+    booking: { title: 'Diese Buchung verschieben?', button: 'Buchung verschieben', back: 'Anderen Termin wählen' },
+    request: { title: 'Diese Anfrage verschieben?', button: 'Anfrage verschieben', back: 'Anderen Termin wählen' },
+  },
   taken: {
     title: 'Nicht mehr frei',
-    text: 'Dieser Termin wurde gerade vergeben. Ihre Buchung ist unverändert.',
+    text: 'Dieser Termin wurde gerade vergeben. Es wurde nichts geändert.',
     back: 'Andere Termine ansehen',
   },
   obstacles: {
     cancel: {
-      cancelled: { title: 'Bereits storniert', text: 'Diese Buchung ist storniert. Sie müssen nichts weiter tun.' },
+      cancelled: { title: 'Bereits storniert', text: 'Sie müssen nichts weiter tun.' },
       tooLate: {
         title: 'Hier nicht mehr möglich',
-        text: 'Diese Buchung lässt sich hier nicht mehr stornieren.',
+        text: 'Eine Stornierung ist hier nicht mehr möglich.',
       },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Diese Buchung lässt sich hier nicht stornieren.',
+        text: 'Eine Stornierung ist hier nicht möglich.',
       },
     },
     move: {
       cancelled: {
         title: 'Bereits storniert',
-        text: 'Diese Buchung ist storniert und lässt sich nicht mehr verschieben.',
+        text: 'Was storniert ist, lässt sich nicht mehr verschieben.',
       },
       tooLate: {
         title: 'Hier nicht mehr möglich',
-        text: 'Diese Buchung lässt sich hier nicht mehr verschieben.',
+        text: 'Eine Verschiebung ist hier nicht mehr möglich.',
       },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Diese Buchung lässt sich hier nicht verschieben.',
+        text: 'Eine Verschiebung ist hier nicht möglich.',
       },
     },
     attend: {
@@ -110,7 +124,7 @@ export const texts: Texts = {
       tooLate: { title: 'Nicht mehr nötig', text: 'Dieser Termin hat begonnen oder ist vorbei.' },
       notOffered: {
         title: 'Hier nicht möglich',
-        text: 'Das ist bei dieser Buchung nicht möglich.',
+        text: 'Das ist nur bei einer bestätigten Buchung möglich.',
       },
     },
   },
@@ -129,7 +143,7 @@ export const texts: Texts = {
   failures: {
     deadLink: {
       title: 'Dieser Link funktioniert nicht',
-      text: 'Dieser Link funktioniert nicht oder nicht mehr. Bitte verwenden Sie die neueste E‑Mail.',
+      text: 'Er ist nicht oder nicht mehr gültig. Bitte verwenden Sie den Link in der neuesten E‑Mail.',
     },
     unknownAddress: {
       title: 'Seite nicht gefunden',
@@ -144,11 +158,11 @@ export const texts: Texts = {
       text: 'Es wurden zu viele Seiten geöffnet. Bitte versuchen Sie es in einer Minute noch einmal.',
     },
     foreignForm: {
-      title: 'Nichts wurde geändert',
+      title: 'Es wurde nichts geändert',
       text: 'Dieses Formular kam nicht von unserer eigenen Seite. Öffnen Sie den Link in Ihrer E‑Mail und versuchen Sie es noch einmal.',
     },
     invalid: {
-      title: 'Nichts wurde geändert',
+      title: 'Es wurde nichts geändert',
       text: 'Dieses Formular war nicht lesbar. Öffnen Sie den Link in Ihrer E‑Mail und versuchen Sie es noch einmal.',
     },
     internal: {

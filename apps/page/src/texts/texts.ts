@@ -1,6 +1,9 @@
 /** Where a booking is, as its page says it. */
 export type Situation = 'reserved' | 'requested' | 'lapsed' | 'booked' | 'over' | 'cancelled';
 
+/** What a link leads to, as pages call it. */
+export type Subject = 'booking' | 'request';
+
 /** What a person does with a booking. */
 export type Action = 'cancel' | 'attend' | 'move';
 
@@ -20,6 +23,14 @@ export type Failure =
 export interface Notice {
   title: string;
   text: string;
+}
+
+/** Before something is done. */
+export interface Question {
+  title: string;
+  /** Which does it. */
+  button: string;
+  back: string;
 }
 
 /** All texts of a language. The hyphen in a German "E-Mail" is non-breaking. */
@@ -47,20 +58,13 @@ export interface Texts {
   };
   attendance: string;
   buttons: { move: string; cancel: string; attend: string; calendar: string };
-  /** Before the ways to reach the provider. */
-  contact: string;
   tooLate: string;
+  /** Whom to ask, without the mark at the end: the provider's address and numbers may follow. */
+  ask: (provider: string) => string;
   /** After an action, if the booking is now as the person wanted. */
-  done: { cancelled: string; attending: string; moved: string };
-  cancel: {
-    title: string;
-    text: string;
-    message: (provider: string) => string;
-    hint: string;
-    button: string;
-    back: string;
-  };
-  attend: { title: string; text: (provider: string) => string; button: string; back: string };
+  done: { cancelled: string; attending: string; moved: Record<Subject, string> };
+  cancel: Record<Subject, Question & { text: string }> & { message: (provider: string) => string; hint: string };
+  attend: Question & { text: (provider: string) => string };
   move: {
     title: string;
     request: string;
@@ -72,7 +76,7 @@ export interface Texts {
     weeks: string;
     back: string;
   };
-  confirm: { title: string; button: string; back: string };
+  confirm: Record<Subject, Question>;
   taken: Notice & { back: string };
   obstacles: Record<Action, Record<Obstacle, Notice>>;
   /** Begins the title of a page with a form that was not accepted. */

@@ -28,9 +28,9 @@ export const texts: PartialTexts = {
       lead: 'Leider können wir Ihnen diesen Termin nicht anbieten.',
     },
     'request-withdrawn': {
-      subject: (about) => `Zurückgezogen: ${about}`,
-      status: 'Zurückgezogen',
-      headline: 'Sie haben Ihre Anfrage zurückgezogen',
+      subject: (about) => `Anfrage storniert: ${about}`,
+      status: 'Anfrage storniert',
+      headline: 'Sie haben Ihre Anfrage storniert',
       lead: 'Sie müssen nichts weiter tun.',
     },
     'booking-moved': {
@@ -94,20 +94,20 @@ export const texts: PartialTexts = {
     booking: {
       view: 'Ihre Buchung',
       cancel: 'Stornieren',
-      change: 'Ändern oder stornieren',
+      change: 'Verschieben oder stornieren',
       until: (time) => `Möglich bis ${time}.`,
     },
     request: {
       view: 'Ihre Anfrage',
-      cancel: 'Zurückziehen',
-      change: 'Ändern oder zurückziehen',
-      until: (time) => `Sie können die Anfrage bis ${time} zurückziehen.`,
+      cancel: 'Stornieren',
+      change: 'Verschieben oder stornieren',
+      until: (time) => `Sie können die Anfrage bis ${time} stornieren.`,
     },
   },
   contact: {
     later: (provider) => `Danach wenden Sie sich bitte an ${provider}:`,
-    laterOrToMove: (provider) => `Danach, oder für einen anderen Termin, wenden Sie sich bitte an ${provider}:`,
-    toChange: (provider) => `Wenn Sie etwas ändern oder absagen möchten, wenden Sie sich bitte an ${provider}:`,
+    laterOrToMove: (provider) => `Danach oder zum Verschieben wenden Sie sich bitte an ${provider}:`,
+    toChange: (provider) => `Zum Verschieben oder Stornieren wenden Sie sich bitte an ${provider}:`,
     questions: (provider) => `Bei Fragen wenden Sie sich bitte an ${provider}:`,
   },
   calendar: {

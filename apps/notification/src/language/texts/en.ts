@@ -28,9 +28,9 @@ export const texts: Texts = {
       lead: 'Unfortunately we cannot offer you this appointment.',
     },
     'request-withdrawn': {
-      subject: (about) => `Withdrawn: ${about}`,
-      status: 'Withdrawn',
-      headline: 'You have withdrawn your request',
+      subject: (about) => `Request cancelled: ${about}`,
+      status: 'Request cancelled',
+      headline: 'You have cancelled your request',
       lead: 'You do not need to do anything else.',
     },
     'booking-moved': {
@@ -94,20 +94,20 @@ export const texts: Texts = {
     booking: {
       view: 'Your booking',
       cancel: 'Cancel',
-      change: 'Change or cancel',
+      change: 'Move or cancel',
       until: (time) => `Possible until ${time}.`,
     },
     request: {
       view: 'Your request',
       cancel: 'Cancel',
-      change: 'Change or cancel',
+      change: 'Move or cancel',
       until: (time) => `You can cancel the request until ${time}.`,
     },
   },
   contact: {
     later: (provider) => `After that, please contact ${provider}:`,
-    laterOrToMove: (provider) => `After that, or to change the time, please contact ${provider}:`,
-    toChange: (provider) => `To change or cancel, please contact ${provider}:`,
+    laterOrToMove: (provider) => `After that, or to move to another time, please contact ${provider}:`,
+    toChange: (provider) => `To move or cancel, please contact ${provider}:`,
     questions: (provider) => `If you have any questions, please contact ${provider}:`,
   },
   calendar: {
