@@ -18,7 +18,7 @@ import { bookingRoutes } from './routes/booking.ts';
 import { cancelRoutes } from './routes/cancel.ts';
 import { moveRoutes } from './routes/move.ts';
 import { failurePage, isDeadLink, sendFailure } from './send-failure.ts';
-import { createVisits } from './visit.ts';
+import { createVisits, linksOf, type LinksTo } from './visit.ts';
 import { createVisitLimit } from './visit-limit.ts';
 
 export interface AppDependencies {
@@ -63,7 +63,9 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
 function bookingPages({ clients, pageUrl }: AppDependencies) {
   const limitVisits = createVisitLimit(Date.now);
   const strangers = createStrangers(Date.now, freeFailures);
-  const openVisit = createVisits(clients, basePathOf(pageUrl));
+  const basePath = basePathOf(pageUrl);
+  const openVisit = createVisits(clients, basePath);
+  const linksTo: LinksTo = (request) => linksOf(request, basePath);
   return async (scope: FastifyInstance): Promise<void> => {
     scope.addHook('onRequest', async (request) => {
       limitVisits(networkOf(request.ip));
@@ -80,9 +82,9 @@ function bookingPages({ clients, pageUrl }: AppDependencies) {
     });
     for (const routes of [
       bookingRoutes(clients, openVisit, pageUrl),
-      cancelRoutes(clients, openVisit),
-      attendRoutes(clients, openVisit),
-      moveRoutes(clients, openVisit),
+      cancelRoutes(clients, openVisit, linksTo),
+      attendRoutes(clients, openVisit, linksTo),
+      moveRoutes(clients, openVisit, linksTo),
     ])
       await scope.register(routes);
   };

@@ -114,7 +114,7 @@ function detailsOf(visit: Visit): Detail[] {
   const changes = [deadline(visit), booking.attendanceConfirmedAt && texts.attendance].filter(Boolean).join(' ');
   return [
     ...(price && price.value > 0 ? [{ label: labels.price, value: formatPrice(price, locale) }] : []),
-    { label: labels.name, value: singleLine(booking.name) },
+    ...(booking.name === '' ? [] : [{ label: labels.name, value: singleLine(booking.name) }]),
     ...(maskedEmail === undefined ? [] : [{ label: labels.email, value: singleLine(maskedEmail) }]),
     ...(changes === '' ? [] : [{ label: labels.changes, value: changes }]),
   ];

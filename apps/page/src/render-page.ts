@@ -20,6 +20,8 @@ export interface BookingFrame {
   isSandbox: boolean;
   imprints: string[];
   privacyUrl: string | undefined;
+  /** The name of the CRM. */
+  crm: string;
 }
 
 export interface Page {
@@ -52,7 +54,12 @@ export function renderPage(
     language,
     style: css,
     header: about && { name: about.provider, sandbox: about.isSandbox ? texts.sandbox : undefined },
-    footer: about && { ...texts.footer, privacyUrl: about.privacyUrl, imprints: about.imprints },
+    footer: about && {
+      ...texts.footer,
+      through: about.crm === about.provider ? undefined : texts.footer.through(about.crm),
+      privacyUrl: about.privacyUrl,
+      imprints: about.imprints,
+    },
     otherLanguage: { tag: other, name: textsOf[other].thisLanguage, href: otherLanguageQuery },
   });
   return { html, policy };

@@ -22,6 +22,15 @@ export interface Visit {
   frame: PageFrame;
 }
 
+/** The addresses of the pages that the token of a request opens. */
+export function linksOf(request: FastifyRequest, basePath: string): BookingLinks {
+  const { language, isChosen } = pageLanguage(request);
+  return bookingLinks(basePath, tokenOf(request), isChosen ? language : undefined);
+}
+
+/** The same under the address at which page is reached. */
+export type LinksTo = (request: FastifyRequest) => BookingLinks;
+
 /** Opens pages about the booking of a link. */
 export type OpenVisit = (request: FastifyRequest, booking: OwnBooking | undefined) => Promise<Visit>;
 
@@ -43,14 +52,14 @@ export function describeVisit(
   booking: OwnBooking,
   provider: PublicProvider,
 ): Visit {
-  const { language, locale, isChosen } = pageLanguage(request, booking.language, provider.crmLanguage);
+  const { language, locale } = pageLanguage(request, booking.language, provider.crmLanguage);
   const imprints = [provider.impressum, provider.crmImprint].map((text) => multiLine(text ?? '')).filter(Boolean);
   return {
     booking,
     provider,
     texts: textsOf[language],
     locale,
-    links: bookingLinks(basePath, tokenOf(request), isChosen ? language : undefined),
+    links: linksOf(request, basePath),
     frame: {
       language,
       otherLanguageQuery: queryWithLanguage(request, otherLanguageThan(language)),
@@ -60,6 +69,7 @@ export function describeVisit(
         isSandbox: provider.sandbox,
         imprints,
         privacyUrl: provider.crmPrivacyUrl,
+        crm: singleLine(provider.crmName),
       },
     },
   };

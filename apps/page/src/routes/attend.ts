@@ -3,11 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { describePeriod } from '../describe-booking.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
-import { type OpenVisit, tokenOf, type Visit } from '../visit.ts';
+import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
 import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
 
 /** Asks before it notes that the person will be there. */
-export function attendRoutes({ persons }: Clients, openVisit: OpenVisit) {
+export function attendRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: LinksTo) {
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/:token/attend', async (request, reply) => {
       const { booking } = await persons.getOwnBooking({ token: tokenOf(request) });
@@ -20,9 +20,8 @@ export function attendRoutes({ persons }: Clients, openVisit: OpenVisit) {
     app.post('/:token/attend', async (request, reply) => {
       const token = tokenOf(request);
       try {
-        const { booking } = await persons.confirmAttendance({ token });
-        const { links } = await openVisit(request, booking);
-        return await reply.redirect(links.booking('attending'), 303);
+        await persons.confirmAttendance({ token });
+        return await reply.redirect(linksTo(request).booking('attending'), 303);
       } catch (error) {
         if (!isRefusal(error)) throw error;
         const { booking } = await persons.getOwnBooking({ token });

@@ -5,11 +5,11 @@ import type { Clients } from '../clients.ts';
 import { describePeriod, subjectOf } from '../describe-booking.ts';
 import { fieldOf } from '../form-posts.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
-import { type OpenVisit, tokenOf, type Visit } from '../visit.ts';
+import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
 import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
 
 /** Asks before it cancels. */
-export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit) {
+export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: LinksTo) {
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/:token/cancel', async (request, reply) => {
       const { booking } = await persons.getOwnBooking({ token: tokenOf(request) });
@@ -24,9 +24,8 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit) {
         openVisit(request, (await persons.getOwnBooking({ token })).booking);
       try {
         if (isTooLong(message)) throw new DomainError(invalidMessage);
-        const { booking } = await persons.cancelOwnBooking({ token, message: message || undefined });
-        const { links } = await openVisit(request, booking);
-        return await reply.redirect(links.booking('cancelled'), 303);
+        await persons.cancelOwnBooking({ token, message: message || undefined });
+        return await reply.redirect(linksTo(request).booking('cancelled'), 303);
       } catch (error) {
         if (isRefusal(error)) return sendRefusal(reply, await openPresent(), 'cancel');
         if (!(error instanceof DomainError && error.code === invalidMessage)) throw error;

@@ -1,6 +1,6 @@
 import type { OwnPlace, OwnTime } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
-import { titleOf } from '@scheduling/presentation';
+import { linesOfLocation, titleOf } from '@scheduling/presentation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { placeQuery } from '../booking-links.ts';
 import type { Clients } from '../clients.ts';
@@ -8,21 +8,18 @@ import { describePeriod, situationOf, subjectOf } from '../describe-booking.ts';
 import { describeNoTimes, describeWeek } from '../describe-week.ts';
 import { queryOf } from '../query-of.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
-import { type OpenVisit, tokenOf, type Visit } from '../visit.ts';
+import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
 import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
 
 /** The times to which a booking can be moved, and the question before it is. */
-export function moveRoutes({ persons }: Clients, openVisit: OpenVisit) {
+export function moveRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: LinksTo) {
   /** The visit as calendar sees it after it has refused something. */
   const openPresent = async (request: FastifyRequest): Promise<Visit> =>
     openVisit(request, (await persons.getOwnBooking({ token: tokenOf(request) })).booking);
 
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/:token/move', async (request, reply) => {
-      const found = await refusable(() =>
-        persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) }),
-      );
-      if (found === undefined) return sendWhyNot(reply, await openPresent(request));
+      const found = await persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) });
       const visit = await openVisit(request, found.booking);
       const obstacle = sendObstacle(reply, visit, 'move');
       if (obstacle !== undefined) return obstacle;
@@ -36,13 +33,10 @@ export function moveRoutes({ persons }: Clients, openVisit: OpenVisit) {
     });
 
     app.get('/:token/move/confirm', async (request, reply) => {
-      const found = await refusable(() =>
-        persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) }),
-      );
-      if (found === undefined) return sendWhyNot(reply, await openPresent(request));
+      const found = await persons.listOwnTimes({ token: tokenOf(request), date: dateOf(queryOf(request)) });
       const visit = await openVisit(request, found.booking);
       // Its end is not in the address, and nothing there could be trusted to be what calendar does.
-      const time = found.times.find(({ place }) => isPlaceOf(queryOf(request), place!));
+      const time = findTime(found.times, queryOf(request));
       if (time === undefined) return sendObstacle(reply, visit, 'move') ?? sendTaken(request, reply, visit);
       return sendObstacle(reply, visit, 'move') ?? sendPage(reply, 200, questionPage(visit, request, time));
     });
@@ -51,9 +45,8 @@ export function moveRoutes({ persons }: Clients, openVisit: OpenVisit) {
       const [token, place] = [tokenOf(request), placeOf(queryOf(request))];
       try {
         if (place === undefined) throw new DomainError('slot.unavailable');
-        const { booking } = await persons.moveOwnBooking({ token, place });
-        const { links } = await openVisit(request, booking);
-        return await reply.redirect(links.booking('moved'), 303);
+        await persons.moveOwnBooking({ token, place });
+        return await reply.redirect(linksTo(request).booking('moved'), 303);
       } catch (error) {
         if (isRefusal(error)) return sendRefusal(reply, await openPresent(request), 'move');
         if (!isTaken(error)) throw error;
@@ -61,20 +54,6 @@ export function moveRoutes({ persons }: Clients, openVisit: OpenVisit) {
       }
     });
   };
-}
-
-/** Undefined if calendar refuses to tell, because the booking cannot be moved. */
-async function refusable<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isRefusal(error)) return undefined;
-    throw error;
-  }
-}
-
-function sendWhyNot(reply: FastifyReply, visit: Visit): FastifyReply {
-  return sendObstacle(reply, visit, 'move') ?? sendRefusal(reply, visit, 'move');
 }
 
 const takenCodes: readonly string[] = [
@@ -97,7 +76,8 @@ function sendTaken(request: FastifyRequest, reply: FastifyReply, visit: Visit): 
   return sendPage(reply, 409, renderPage('notice', visit.frame, content));
 }
 
-function questionPage(visit: Visit, request: FastifyRequest, { start, end, place }: OwnTime): Page {
+function questionPage(visit: Visit, request: FastifyRequest, time: OwnTime): Page {
+  const { start, end, place } = time;
   const { booking, provider, texts, links } = visit;
   const { title, button, back } = texts.confirm[subjectOf(booking)];
   const date = dateOf(queryOf(request));
@@ -106,6 +86,7 @@ function questionPage(visit: Visit, request: FastifyRequest, { start, end, place
     text: situationOf(booking) === 'requested' ? texts.move.request : undefined,
     labels: texts.labels,
     what: titleOf(booking, provider),
+    details: changesOf(visit, time),
     periods: [
       { label: texts.labels.from, period: describePeriod(visit, booking.start!, booking.end!) },
       { label: texts.labels.to, period: describePeriod(visit, start!, end!) },
@@ -114,6 +95,18 @@ function questionPage(visit: Visit, request: FastifyRequest, { start, end, place
     button,
     back: { href: links.move(date), text: back },
   });
+}
+
+/** What will be different beside the time: an open appointment may have another title, and another resource another address. */
+function changesOf({ booking, provider, texts, locale }: Visit, { place, description, address }: OwnTime) {
+  const { labels } = texts;
+  const isOpen = place!.kind?.$case === 'appointmentReference';
+  const [title, present] = [titleOf({ ...booking, description }, provider), titleOf(booking, provider)];
+  const [where, before] = [address, booking.address].map((each) => linesOfLocation(each, locale).join(', '));
+  return [
+    ...(isOpen && title !== present ? [{ label: labels.newTitle, value: title }] : []),
+    ...(where !== before ? [{ label: labels.newPlace, value: where || '–' }] : []),
+  ];
 }
 
 /** The date of a week in the address; undefined for what is no date. */
@@ -127,17 +120,36 @@ function dateOf(query: URLSearchParams): string | undefined {
   }
 }
 
-/** The place that an address names; undefined if it names none. */
+/** Postgres reads no later ones, and nobody writes them. */
+const lastYear = 9_999;
+
+/** The place that an address names; undefined if it names none that calendar could have. */
 function placeOf(query: URLSearchParams): OwnPlace | undefined {
   const [timeslot, start, appointment] = ['timeslot', 'start', 'appointment'].map((name) => query.get(name));
-  if (appointment) return { kind: { $case: 'appointmentReference', value: appointment } };
-  if (!timeslot || !start) return undefined;
+  if (isReference(appointment)) return { kind: { $case: 'appointmentReference', value: appointment } };
+  if (!isReference(timeslot) || !start) return undefined;
   const moment = new Date(start);
-  if (Number.isNaN(moment.getTime())) return undefined;
+  const year = moment.getUTCFullYear();
+  if (!(year >= 1 && year <= lastYear)) return undefined;
   return { kind: { $case: 'timeslot', value: { timeslotReference: timeslot, start: moment } } };
 }
 
-function isPlaceOf(query: URLSearchParams, place: OwnPlace): boolean {
+/** References have no control characters. */
+function isReference(text: string | null | undefined): text is string {
+  return Boolean(text) && !/\p{Cc}/u.test(text!);
+}
+
+/**
+ * The time that an address names. Its place may have been taken since; then it is another one that has become free at
+ * the same time, which the person is asked about instead.
+ */
+function findTime(times: OwnTime[], query: URLSearchParams): OwnTime | undefined {
   const given = placeOf(query);
-  return given !== undefined && JSON.stringify(placeQuery(given)) === JSON.stringify(placeQuery(place));
+  if (given === undefined) return undefined;
+  const same = JSON.stringify(placeQuery(given));
+  const startMs = given.kind?.$case === 'timeslot' ? given.kind.value.start?.getTime() : undefined;
+  return (
+    times.find(({ place }) => JSON.stringify(placeQuery(place!)) === same) ??
+    times.find(({ start }) => start!.getTime() === startMs)
+  );
 }

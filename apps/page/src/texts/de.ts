@@ -28,6 +28,8 @@ export const texts: Texts = {
     changes: 'Änderungen',
     from: 'Bisheriger Termin',
     to: 'Neuer Termin',
+    newTitle: 'Neuer Titel',
+    newPlace: 'Neuer Ort',
   },
   deadlines: {
     both: (moment) => `Verschieben oder stornieren können Sie bis ${moment}.`,
@@ -90,7 +92,7 @@ export const texts: Texts = {
   },
   taken: {
     title: 'Nicht mehr frei',
-    text: 'Dieser Termin wurde gerade vergeben. Es wurde nichts geändert.',
+    text: 'Dieser Termin ist nicht mehr frei. Es wurde nichts geändert.',
     back: 'Andere Termine ansehen',
   },
   obstacles: {
@@ -135,6 +137,7 @@ export const texts: Texts = {
   },
   backToBooking: 'Zurück zur Buchung',
   footer: {
+    through: (crm) => `Gebucht über ${crm}`,
     legal: 'Impressum',
     purpose: 'Wir verwenden Ihre Daten, um diesen Termin zu vereinbaren.',
     privacy: 'Datenschutz',
@@ -170,5 +173,5 @@ export const texts: Texts = {
       text: 'Der Fehler liegt bei uns. Bitte versuchen Sie es später noch einmal.',
     },
   },
-  calendar: (url) => `Buchung ansehen, verschieben oder stornieren: ${url}`,
+  calendar: (url) => `Ihre Buchung: ${url}`,
 };

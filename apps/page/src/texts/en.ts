@@ -25,6 +25,8 @@ export const texts: Texts = {
     changes: 'Changes',
     from: 'Current time',
     to: 'New time',
+    newTitle: 'New title',
+    newPlace: 'New place',
   },
   deadlines: {
     both: (moment) => `You can move or cancel it until ${moment}.`,
@@ -87,7 +89,7 @@ export const texts: Texts = {
   },
   taken: {
     title: 'No longer available',
-    text: 'This time has just been taken. Nothing was changed.',
+    text: 'This time is no longer available. Nothing was changed.',
     back: 'See other times',
   },
   obstacles: {
@@ -126,6 +128,7 @@ export const texts: Texts = {
   invalidForm: { title: 'Please check your message', message: 'The message may have at most 500 characters.' },
   backToBooking: 'Back to the booking',
   footer: {
+    through: (crm) => `Booked through ${crm}`,
     legal: 'Legal notice',
     purpose: 'We use your data to arrange this appointment.',
     privacy: 'Privacy notice',
@@ -152,5 +155,5 @@ export const texts: Texts = {
     },
     internal: { title: 'Something went wrong', text: 'The error is on our side. Please try again later.' },
   },
-  calendar: (url) => `See, move or cancel the booking: ${url}`,
+  calendar: (url) => `Your booking: ${url}`,
 };

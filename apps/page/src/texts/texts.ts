@@ -50,6 +50,8 @@ export interface Texts {
     changes: string;
     from: string;
     to: string;
+    newTitle: string;
+    newPlace: string;
   };
   deadlines: {
     both: (moment: string) => string;
@@ -83,7 +85,8 @@ export interface Texts {
   error: string;
   invalidForm: { title: string; message: string };
   backToBooking: string;
-  footer: { legal: string; purpose: string; privacy: string };
+  /** `through`: whose software the provider uses. */
+  footer: { through: (crm: string) => string; legal: string; purpose: string; privacy: string };
   /** In the language itself: the page in it. */
   thisLanguage: string;
   failures: Record<Failure, Notice>;
