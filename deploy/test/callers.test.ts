@@ -23,6 +23,7 @@ const operatorServices = new Set([
   'DatabaseService',
   'AuditService',
   'DeliveryStateService',
+  'MailLinkService',
 ]);
 /** On every port: each call in it is checked. */
 const batchService = 'BatchService';

@@ -8,6 +8,7 @@ import {
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
   type DeleteAppointmentsRequest,
+  MailLinkServiceService,
   type OwnPlace as OwnPlaceMessage,
   ParticipationServiceService,
   ParticipationState,
@@ -18,7 +19,7 @@ import {
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -59,7 +60,7 @@ import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
 import type { Booking } from './slot/booking.ts';
-import { getBookingRules, updateBookingRules } from './slot/booking-rules.ts';
+import { getBookingRules, listProvidersWithoutLink, updateBookingRules } from './slot/booking-rules.ts';
 import { changeBooking } from './slot/change-booking.ts';
 import { listSlots } from './slot/list-slots.ts';
 import type { Place } from './slot/place.ts';
@@ -244,6 +245,14 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
     },
     { light: ['bookSlot', 'changeBooking'] },
   );
+}
+
+export function hostMailLinkService(dependencies: CalendarDependencies): HostedService {
+  return hostOperatorService(MailLinkServiceService, {
+    listProvidersWithoutLink: async ({ providers }) => ({
+      providers: await listProvidersWithoutLink(dependencies, providers),
+    }),
+  });
 }
 
 function hostSandboxClockService(dependencies: CalendarDependencies): HostedService {

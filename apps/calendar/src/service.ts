@@ -8,7 +8,7 @@ import { startCopyRefresher } from './customer/start-copy-refresher.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
-import { hostCalendarServices } from './grpc.ts';
+import { hostCalendarServices, hostMailLinkService } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { createLinkTokens } from './person/link-token.ts';
@@ -43,6 +43,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
       use(startCopyRefresher(dependencies, logger));
       return {
         hosted: hostCalendarServices(dependencies),
+        operators: [hostMailLinkService(dependencies)],
         subscriptions: calendarSubscriptions(dependencies),
         cleanUps: calendarCleanUps(dependencies, anonymiseAfterDays),
       };

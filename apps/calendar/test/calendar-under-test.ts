@@ -6,6 +6,7 @@ import {
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
   type ListAppointmentsRequest,
+  MailLinkServiceService,
   ParticipationServiceService,
   ParticipationState,
   PersonServiceService,
@@ -54,6 +55,7 @@ export interface Calendar extends AsyncDisposable {
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
+  mailLinks: RpcClient<typeof MailLinkServiceService>;
   /** The response of `/metrics`. */
   scrape(): Promise<string>;
 }
@@ -122,6 +124,9 @@ export async function startCalendarBeside(
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
+    const mailLinks = replica.use(
+      createClient(MailLinkServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
+    );
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
     return {
@@ -133,6 +138,7 @@ export async function startCalendarBeside(
       removals,
       copies,
       clocks,
+      mailLinks,
       scrape,
       [Symbol.asyncDispose]: () => running.disposeAsync(),
     };

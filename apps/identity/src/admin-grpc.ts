@@ -11,6 +11,7 @@ import { listCrms } from './crm/get-crm.ts';
 import { updateCrm } from './crm/update-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toCrmMessage } from './messages.ts';
+import { listProvidersWithoutContact } from './provider/list-providers-without-contact.ts';
 import { replayUserDeletions } from './user/replay-user-deletions.ts';
 
 /** The operators' interface. Maps protobuf messages to the use cases and back. */
@@ -33,5 +34,6 @@ export function hostAdminService(dependencies: IdentityDependencies, broker: Bro
       if (since === undefined) throw new DomainError('erasure.since_missing');
       return replayKeyRevocations(dependencies, broker, since);
     },
+    listProvidersWithoutContact: () => listProvidersWithoutContact(dependencies),
   });
 }

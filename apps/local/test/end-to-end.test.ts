@@ -294,11 +294,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
   it('serves operators on a separate port, and nothing to a certificate of an unknown name', async () => {
     const common = ['AuditService', 'DatabaseService', 'DeadLetterService', 'ConsumerService'];
     const forServices = {
-      identity: methodsOf('IdentityService'),
+      identity: methodsOf('IdentityService', 'PublicProviderService'),
       calendar: methodsOf(
         'TimeslotService',
         'AppointmentService',
         'ParticipationService',
+        'PersonService',
         'BookingService',
         'SandboxClockService',
         'ReferenceService',
@@ -315,7 +316,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     };
     const forOperators = {
       identity: methodsOf('AdminService', 'AuditService', 'DatabaseService'),
-      calendar: methodsOf(...common),
+      calendar: methodsOf(...common, 'MailLinkService'),
       customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
       notification: methodsOf(...common, 'MailService'),
       webhook: methodsOf(...common, 'DeliveryStateService'),

@@ -1,6 +1,7 @@
 import { reasonOf } from '@scheduling/runtime';
 import type { System } from '../config.ts';
 import { checkCertificates } from './check-certificates.ts';
+import { checkContacts } from './check-contacts.ts';
 import { checkDatabases } from './check-databases.ts';
 import { checkMailServer } from './check-mail-server.ts';
 import { checkServices } from './check-services.ts';
@@ -18,6 +19,7 @@ export async function examine(system: System): Promise<Finding[]> {
     finish('databases', checkDatabases(system)),
     finish('stream', checkStream(system)),
     finish('work', checkWork(system)),
+    finish('contacts in mails', checkContacts(system)),
     finish('mail server', checkMailServer(system)),
     finish('certificates', checkCertificates(system)),
   ]);

@@ -1,5 +1,5 @@
 import type { ProviderKey } from '@scheduling/service';
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type { BookingRulesTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
@@ -10,6 +10,28 @@ export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId' | 'provid
 /** Whether mails have the person's link, which they have where there is a page unless a rule says otherwise. */
 export function isSelfService({ selfService, page }: BookingRules): boolean {
   return selfService ?? page;
+}
+
+interface ProviderId {
+  crmId: string;
+  providerId: string;
+}
+
+/** Those of the providers whose mails do not have the person's link. */
+export async function listProvidersWithoutLink(
+  { database }: CalendarDependencies,
+  providers: readonly ProviderId[],
+): Promise<ProviderId[]> {
+  const [crmIds, providerIds] = [providers.map(({ crmId }) => crmId), providers.map(({ providerId }) => providerId)];
+  const { rows } = await sql<ProviderId>`
+    SELECT asked.crm_id, asked.provider_id
+      FROM unnest(${crmIds}::text[], ${providerIds}::uuid[]) AS asked (crm_id, provider_id)
+     WHERE NOT EXISTS (
+       SELECT FROM booking_rules AS rules
+        WHERE rules.crm_id = asked.crm_id AND rules.provider_id = asked.provider_id
+          AND coalesce(rules.self_service, rules.page)
+     )`.execute(database.kysely);
+  return rows;
 }
 
 /** Of a provider that has not set any. */

@@ -22,7 +22,7 @@ import { runAdmin } from '@scheduling/test-stack/command';
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { waitForErasures } from '../wait-for-erasures.ts';
-import { stackForFaults } from './stack-with-faults.ts';
+import { practiceForFaults, stackForFaults } from './stack-with-faults.ts';
 
 let stack: TestStack;
 beforeAll(async () => {
@@ -58,6 +58,8 @@ async function expectToFind(line: RegExp, remedy: RegExp): Promise<void> {
 
 describe('the doctor', { timeout: 240_000 }, () => {
   it('finds nothing on a healthy system, and checks everything', async () => {
+    // The practices of the other files would be found.
+    await query('identity', `UPDATE provider SET phone = '+49 30 1234567'`, [], stack.info);
     // The consumers are created after the start.
     const { code, output } = await examineUntil(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m);
     for (const check of [
@@ -67,6 +69,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
       ...databaseServices.map((service) => `schema of ${service}`),
       'stream',
       'erasures',
+      'contacts in mails',
       'waiting events',
       'webhooks',
       'mail server',
@@ -93,6 +96,18 @@ describe('the doctor', { timeout: 240_000 }, () => {
       /page +FAULT +http:.*\/booking\/doctor is answered with 404, but not by page/,
       /have the proxy send \/book, \/booking, \/decide and \/calendar to page/,
     );
+  });
+
+  it('warns of providers whose mails have no link, and name nobody to ask', async () => {
+    const { crm, practice } = await practiceForFaults();
+    const ofContacts = async () => /^contacts in mails +.*$/m.exec((await examine()).output)![0];
+    expect(await ofContacts()).toMatch(/ warning +neither a link nor an e-mail address or number for \d+: /);
+    expect(await ofContacts()).toContain(`${practice.provider} of CRM ${crm.crmId}`);
+    await crm.put(`${practice.at}/booking-rules`, { selfService: true });
+    expect(await ofContacts()).not.toContain(practice.provider);
+    await crm.put(`${practice.at}/booking-rules`, { selfService: false });
+    await crm.put(practice.at, { phone: '+49 30 1234567' });
+    expect(await ofContacts()).not.toContain(practice.provider);
   });
 
   it('reports that NATS is down', async () => {

@@ -1083,6 +1083,19 @@ export interface SetSandboxClockResponse {
   clock?: SandboxClock | undefined;
 }
 
+export interface ProviderId {
+  crmId: string;
+  providerId: string;
+}
+
+export interface ListProvidersWithoutLinkRequest {
+  providers: ProviderId[];
+}
+
+export interface ListProvidersWithoutLinkResponse {
+  providers: ProviderId[];
+}
+
 function createBasePostalAddress(): PostalAddress {
   return { city: undefined, countryCode: undefined, street: undefined, number: undefined, zip: undefined };
 }
@@ -10081,6 +10094,183 @@ export const SetSandboxClockResponse: MessageFns<SetSandboxClockResponse> = {
   },
 };
 
+function createBaseProviderId(): ProviderId {
+  return { crmId: "", providerId: "" };
+}
+
+export const ProviderId: MessageFns<ProviderId> = {
+  encode(message: ProviderId, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderId {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderId();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ProviderId>): ProviderId {
+    return ProviderId.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ProviderId>): ProviderId {
+    const message = createBaseProviderId();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    return message;
+  },
+};
+
+function createBaseListProvidersWithoutLinkRequest(): ListProvidersWithoutLinkRequest {
+  return { providers: [] };
+}
+
+export const ListProvidersWithoutLinkRequest: MessageFns<ListProvidersWithoutLinkRequest> = {
+  encode(message: ListProvidersWithoutLinkRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.providers) {
+      ProviderId.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersWithoutLinkRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersWithoutLinkRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providers.push(ProviderId.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersWithoutLinkRequest>): ListProvidersWithoutLinkRequest {
+    return ListProvidersWithoutLinkRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProvidersWithoutLinkRequest>): ListProvidersWithoutLinkRequest {
+    const message = createBaseListProvidersWithoutLinkRequest();
+    message.providers = object.providers?.map((e) => ProviderId.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseListProvidersWithoutLinkResponse(): ListProvidersWithoutLinkResponse {
+  return { providers: [] };
+}
+
+export const ListProvidersWithoutLinkResponse: MessageFns<ListProvidersWithoutLinkResponse> = {
+  encode(message: ListProvidersWithoutLinkResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.providers) {
+      ProviderId.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersWithoutLinkResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersWithoutLinkResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providers.push(ProviderId.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersWithoutLinkResponse>): ListProvidersWithoutLinkResponse {
+    return ListProvidersWithoutLinkResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProvidersWithoutLinkResponse>): ListProvidersWithoutLinkResponse {
+    const message = createBaseListProvidersWithoutLinkResponse();
+    message.providers = object.providers?.map((e) => ProviderId.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -11215,6 +11405,58 @@ export const BookingServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BookingServiceClient;
   service: typeof BookingServiceService;
+  serviceName: string;
+};
+
+/** Which mails have the link of the person. For operators, not for the gateway. */
+export type MailLinkServiceService = typeof MailLinkServiceService;
+export const MailLinkServiceService = {
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  listProvidersWithoutLink: {
+    path: "/scheduling.calendar.v1.MailLinkService/ListProvidersWithoutLink" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListProvidersWithoutLinkRequest): Buffer =>
+      Buffer.from(ListProvidersWithoutLinkRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListProvidersWithoutLinkRequest =>
+      ListProvidersWithoutLinkRequest.decode(value),
+    responseSerialize: (value: ListProvidersWithoutLinkResponse): Buffer =>
+      Buffer.from(ListProvidersWithoutLinkResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListProvidersWithoutLinkResponse =>
+      ListProvidersWithoutLinkResponse.decode(value),
+  },
+} as const;
+
+export interface MailLinkServiceServer extends UntypedServiceImplementation {
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  listProvidersWithoutLink: handleUnaryCall<ListProvidersWithoutLinkRequest, ListProvidersWithoutLinkResponse>;
+}
+
+export interface MailLinkServiceClient extends Client {
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  listProvidersWithoutLink(
+    request: ListProvidersWithoutLinkRequest,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutLinkResponse) => void,
+  ): ClientUnaryCall;
+  listProvidersWithoutLink(
+    request: ListProvidersWithoutLinkRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutLinkResponse) => void,
+  ): ClientUnaryCall;
+  listProvidersWithoutLink(
+    request: ListProvidersWithoutLinkRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutLinkResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const MailLinkServiceClient = makeGenericClientConstructor(
+  MailLinkServiceService,
+  "scheduling.calendar.v1.MailLinkService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): MailLinkServiceClient;
+  service: typeof MailLinkServiceService;
   serviceName: string;
 };
 

@@ -669,6 +669,21 @@ export interface DeletedOwner {
   owned: string;
 }
 
+export interface ProviderWithoutContact {
+  crmId: string;
+  providerId: string;
+  reference: string;
+}
+
+export interface ListProvidersWithoutContactRequest {
+}
+
+export interface ListProvidersWithoutContactResponse {
+  providers: ProviderWithoutContact[];
+  /** Of all of them. */
+  count: number;
+}
+
 function createBaseCrm(): Crm {
   return {
     crmId: "",
@@ -7104,6 +7119,195 @@ export const DeletedOwner: MessageFns<DeletedOwner> = {
   },
 };
 
+function createBaseProviderWithoutContact(): ProviderWithoutContact {
+  return { crmId: "", providerId: "", reference: "" };
+}
+
+export const ProviderWithoutContact: MessageFns<ProviderWithoutContact> = {
+  encode(message: ProviderWithoutContact, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(26).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderWithoutContact {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderWithoutContact();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ProviderWithoutContact>): ProviderWithoutContact {
+    return ProviderWithoutContact.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ProviderWithoutContact>): ProviderWithoutContact {
+    const message = createBaseProviderWithoutContact();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseListProvidersWithoutContactRequest(): ListProvidersWithoutContactRequest {
+  return {};
+}
+
+export const ListProvidersWithoutContactRequest: MessageFns<ListProvidersWithoutContactRequest> = {
+  encode(_: ListProvidersWithoutContactRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersWithoutContactRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersWithoutContactRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersWithoutContactRequest>): ListProvidersWithoutContactRequest {
+    return ListProvidersWithoutContactRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListProvidersWithoutContactRequest>): ListProvidersWithoutContactRequest {
+    const message = createBaseListProvidersWithoutContactRequest();
+    return message;
+  },
+};
+
+function createBaseListProvidersWithoutContactResponse(): ListProvidersWithoutContactResponse {
+  return { providers: [], count: 0 };
+}
+
+export const ListProvidersWithoutContactResponse: MessageFns<ListProvidersWithoutContactResponse> = {
+  encode(message: ListProvidersWithoutContactResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.providers) {
+      ProviderWithoutContact.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint32(message.count);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersWithoutContactResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersWithoutContactResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providers.push(ProviderWithoutContact.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersWithoutContactResponse>): ListProvidersWithoutContactResponse {
+    return ListProvidersWithoutContactResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProvidersWithoutContactResponse>): ListProvidersWithoutContactResponse {
+    const message = createBaseListProvidersWithoutContactResponse();
+    message.providers = object.providers?.map((e) => ProviderWithoutContact.fromPartial(e)) || [];
+    message.count = object.count ?? 0;
+    return message;
+  },
+};
+
 /**
  * Users, accounts, providers and staff of a CRM, and the check of its API keys.
  *
@@ -8030,6 +8234,23 @@ export const AdminServiceService = {
       Buffer.from(ReplayKeyRevocationsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReplayKeyRevocationsResponse => ReplayKeyRevocationsResponse.decode(value),
   },
+  /**
+   * The providers that have neither e-mail address nor phone or mobile number, by crm_id and reference: the first 1,000 at most. Without those of
+   * sandboxes, whose mails reach nobody.
+   */
+  listProvidersWithoutContact: {
+    path: "/scheduling.identity.v1.AdminService/ListProvidersWithoutContact" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListProvidersWithoutContactRequest): Buffer =>
+      Buffer.from(ListProvidersWithoutContactRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListProvidersWithoutContactRequest =>
+      ListProvidersWithoutContactRequest.decode(value),
+    responseSerialize: (value: ListProvidersWithoutContactResponse): Buffer =>
+      Buffer.from(ListProvidersWithoutContactResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListProvidersWithoutContactResponse =>
+      ListProvidersWithoutContactResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -8060,6 +8281,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
    */
   replayKeyRevocations: handleUnaryCall<ReplayKeyRevocationsRequest, ReplayKeyRevocationsResponse>;
+  /**
+   * The providers that have neither e-mail address nor phone or mobile number, by crm_id and reference: the first 1,000 at most. Without those of
+   * sandboxes, whose mails reach nobody.
+   */
+  listProvidersWithoutContact: handleUnaryCall<ListProvidersWithoutContactRequest, ListProvidersWithoutContactResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -8201,6 +8427,25 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReplayKeyRevocationsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The providers that have neither e-mail address nor phone or mobile number, by crm_id and reference: the first 1,000 at most. Without those of
+   * sandboxes, whose mails reach nobody.
+   */
+  listProvidersWithoutContact(
+    request: ListProvidersWithoutContactRequest,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutContactResponse) => void,
+  ): ClientUnaryCall;
+  listProvidersWithoutContact(
+    request: ListProvidersWithoutContactRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutContactResponse) => void,
+  ): ClientUnaryCall;
+  listProvidersWithoutContact(
+    request: ListProvidersWithoutContactRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListProvidersWithoutContactResponse) => void,
   ): ClientUnaryCall;
 }
 
