@@ -170,7 +170,7 @@ describe('moving', () => {
     expect(body).toContain('11:00–11:30');
   });
 
-  it('to a seat of an open appointment works likewise', async () => {
+  it('to a seat of an open appointment works likewise, and says what else is different there', async () => {
     const booking = await book(page);
     const reference = `course-${randomUUID()}`;
     await page.appointments.createAppointment({
@@ -182,11 +182,16 @@ describe('moving', () => {
       acceptBookings: true,
       resourceReference: `resource-${booking.timeslotReference}`,
       productReference: 'massage',
+      description: 'Massage for beginners',
+      address: { kind: { $case: 'text', value: 'Studio 2' } },
+      price: { value: 45, currency: 'EUR' },
       participations: [],
     });
     const link = timesOf((await page.open(`${booking.path}/move`)).body).get('Tuesday, 3 June 2031, 18:00–18:30')!;
     expect(link).toContain(`appointment=${reference}`);
-    expect((await press((await page.open(link)).body)).status).toBe(303);
+    const question = await page.open(link);
+    expect(question.body).toMatch(/New title<\/dt><dd[^>]*>Massage for beginners<.*New place<\/dt><dd[^>]*>Studio 2</s);
+    expect((await press(question.body)).status).toBe(303);
     expect((await read(booking)).appointmentReference).toBe(reference);
   });
 
