@@ -19,6 +19,7 @@ export const invariants = {
   I13: 'bookings of the person whom the reference named',
   I14: 'no mail to an address replaced before',
   I15: 'no mail after one about a later change',
+  I16: 'links of persons show the present, or nothing',
 } as const;
 
 const maxShown = 20;

@@ -13,6 +13,7 @@ import {
   type Violation,
 } from './checks/evidence.ts';
 import { checkHistories } from './checks/histories.ts';
+import { checkLinks } from './checks/links.ts';
 import { checkMailOrder } from './checks/mail-order.ts';
 import { checkMails } from './checks/mails.ts';
 import { checkReservations } from './checks/reservations.ts';
@@ -184,6 +185,7 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ...checkMailOrder(evidence),
     ...(await checkErasure(evidence)),
     ...checkHistories(evidence),
+    ...(await checkLinks(evidence)),
     ...journal.surprises.map(asViolation),
     ...Object.values(system.groups).flatMap(({ badExits }) =>
       badExits.filter((exit) => !waitedInVain(exit, evidence)).map(({ text }) => asViolation(text)),

@@ -7,11 +7,13 @@ import {
   type Customer,
   lastKnownState,
   type Participation,
+  type Place,
   type Provider,
   type State,
   type User,
 } from '../load/model.ts';
 import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
+import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
 const reservationMs = 180_000;
 /** From when on it does not count whether a reservation is over. */
@@ -25,12 +27,12 @@ export function checkEffects(evidence: Evidence): Violation[] {
   const unresolved = evidence.journal.operations.filter(({ outcome }) => outcome === undefined);
   return [
     ...unresolved.map(({ kind, answer }) => violation(`nobody knows what became of "${kind}": ${answer}`)),
-    ...[...evidence.lists].flatMap(([provider, lists]) => checkProvider(provider, lists, evidence.journal.now())),
+    ...[...evidence.lists].flatMap(([provider, lists]) => checkProvider(provider, lists, evidence)),
     ...checkUsers(evidence),
   ];
 }
 
-function checkProvider(provider: Provider, lists: Lists, nowMs: number): Violation[] {
+function checkProvider(provider: Provider, lists: Lists, evidence: Evidence): Violation[] {
   const at = `of ${provider.tenant.crmId} ${provider.reference}`;
   return [
     ...compare(
@@ -49,7 +51,7 @@ function checkProvider(provider: Provider, lists: Lists, nowMs: number): Violati
       placed(lists).map(({ reference, state, description }) => [reference, `${state} ${description}`]),
     ),
     ...checkSeries(provider, lists),
-    ...checkParticipations(provider, lists, nowMs),
+    ...checkParticipations(provider, lists, evidence),
   ];
 }
 
@@ -138,7 +140,11 @@ function checkSeries({ series }: Provider, { appointments }: Lists): Violation[]
   });
 }
 
-function checkParticipations(provider: Provider, { appointments, participations }: Lists, nowMs: number): Violation[] {
+function checkParticipations(
+  provider: Provider,
+  { appointments, participations }: Lists,
+  { injected, journal }: Evidence,
+): Violation[] {
   const inAppointments = new Map(
     appointments.flatMap((appointment) => appointment.participations.map((each) => [each.reference, each])),
   );
@@ -153,10 +159,13 @@ function checkParticipations(provider: Provider, { appointments, participations 
       .filter((each) => !known.has(each.reference) && !isAnonymous(each))
       .map(({ reference }) => violation(`nobody has made the participation ${reference}`)),
     ...provider.participations.flatMap((participation) => {
-      const expected = expectedStates(participation, nowMs);
-      return [inList, inAppointments].flatMap((shown) =>
-        checkParticipation(participation, expected, shown.get(participation.reference)),
-      );
+      const expected = expectedStates(participation, journal.now());
+      return [
+        ...[inList, inAppointments].flatMap((shown) =>
+          checkParticipation(participation, expected, shown.get(participation.reference)),
+        ),
+        ...checkLastChanges(participation, inList.get(participation.reference), { appointments, injected }),
+      ];
     }),
   ];
 }
@@ -199,6 +208,59 @@ function checkParticipation(
   return shown.name === name && isInPlace
     ? []
     : [violation(`${described} is of ${shown.name} in ${shown.appointmentReference}, not of ${name}`)];
+}
+
+/** Where a booking of a slot is, and whether the person will be there. An attempt that came late may have changed both. */
+function checkLastChanges(
+  participation: Participation,
+  shown: ShownParticipation | undefined,
+  { appointments, injected }: Pick<Lists, 'appointments'> & Pick<Evidence, 'injected'>,
+): Violation[] {
+  const { reference, changes } = participation;
+  if (
+    shown === undefined ||
+    changes.some(({ operation }) => mayComeLate(operation, injected) || wasOvertaken(operation, changes))
+  )
+    return [];
+  const appointment = appointments.find((each) => each.reference === shown.appointmentReference)!;
+  const place = changes.findLast((change) => change.place !== undefined && isDone(change.operation))?.place;
+  const isAttending = typeof shown.attendanceConfirmedAt === 'string';
+  const described = `${reference} (${changes.map(({ to, operation }) => `${to} ${operation.outcome}`).join(', ')})`;
+  return [
+    ...(place === undefined || isAt(participation, place, appointment)
+      ? []
+      : [violation(`${described} is at ${appointment.start}, not at ${place.start || place.appointmentReference}`)]),
+    ...(possibleAttendances(participation).has(isAttending)
+      ? []
+      : [violation(`the person of ${described} ${isAttending ? 'has' : 'has not'} said that they will be there`)]),
+  ];
+}
+
+function isAt({ provider }: Participation, place: Place, appointment: Lists['appointments'][number]): boolean {
+  if (place.timeslotReference === null) return appointment.reference === place.appointmentReference;
+  const timeslot = provider.timeslots.find(({ reference }) => reference === place.timeslotReference);
+  return (
+    Date.parse(appointment.start) === Date.parse(place.start) && appointment.resourceReference === timeslot?.resource
+  );
+}
+
+/** Somebody said that they will be there, unless the booking has been moved or its appointment changed since. */
+function possibleAttendances({ changes, appointment }: Participation): Set<boolean> {
+  const last = changes.findLastIndex(
+    ({ to, operation }) => to === 'attending' && operation.unknowns + Number(isDone(operation)) > 0,
+  );
+  if (last < 0) return new Set([false]);
+  const { operation: said } = changes[last]!;
+  const later = changes.slice(last).filter(({ to, operation }) => to === 'moved' && isDone(operation));
+  const updates = appointment === undefined ? [] : possibleUpdates(appointment);
+  if (
+    later.some(({ byPerson }) => byPerson) ||
+    updates.some(({ operation }) => isDone(operation) && operation.startedMs > said.endedMs)
+  )
+    return new Set([false]);
+  const isCertain =
+    isDone(said) && later.length === 0 && updates.every(({ operation }) => operation.endedMs < said.startedMs);
+  return new Set(isCertain ? [true] : [true, false]);
 }
 
 /** Undefined stands for a participation that is not there. */

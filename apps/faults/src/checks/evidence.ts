@@ -1,9 +1,9 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Journal } from '../load/journal.ts';
 import type { Provider, State, Tenant, User } from '../load/model.ts';
-import { firstDayMs, timeOf } from '../load/appointments.ts';
+import { timeOf } from '../load/appointments.ts';
 import { path } from '../load/client.ts';
-import { resources } from '../load/slots.ts';
+import { firstSlotDayMs, resources } from '../load/slots.ts';
 import type { PlannedFault } from '../faults/plan.ts';
 import type { System } from '../system/start-system.ts';
 
@@ -65,6 +65,8 @@ export interface ShownParticipation {
   customerReference: string | null;
   name: string;
   state: State;
+  /** Once the person has said that they will be there. */
+  attendanceConfirmedAt?: string;
 }
 
 /** A broken promise: the number of the invariant, and what was seen. */
@@ -79,7 +81,7 @@ export async function readLists(provider: Provider): Promise<Lists> {
   const { tenant, at } = provider;
   const read = async <T>(address: string, query?: Record<string, string>): Promise<T> =>
     (await tenant.client.read(address, query)).body as T;
-  const period = { from: timeOf(firstDayMs), to: timeOf(firstDayMs + yearMs) };
+  const period = { from: timeOf(firstSlotDayMs), to: timeOf(firstSlotDayMs + yearMs) };
   const [appointments, participations, customers, ...timeslots] = await Promise.all([
     read<ShownAppointment[]>(`${at}/appointments`),
     read<ShownParticipation[]>(`${at}/participations`),

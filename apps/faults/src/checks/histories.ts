@@ -1,7 +1,9 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
+import type { Operation } from '../load/journal.ts';
 import type { Provider, Tenant } from '../load/model.ts';
-import { possibleUpdates } from './effects.ts';
-import type { Evidence, Feed, Violation } from './evidence.ts';
+import { isDone, possibleUpdates } from './effects.ts';
+import type { Evidence, Feed, InjectedFault, Violation } from './evidence.ts';
+import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
 /** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
 const transitions = new Set([
@@ -18,13 +20,14 @@ const transitions = new Set([
  * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event
  * once, in the order of versions, and whoever followed it has missed none, and neither has a webhook.
  */
-export function checkHistories({ feeds, lists }: Evidence): Violation[] {
+export function checkHistories({ feeds, lists, injected }: Evidence): Violation[] {
   return [...feeds].flatMap(([tenant, feed]) => [
     ...checkFollowed(tenant, feed),
     ...checkDelivered(tenant, feed),
     ...[...Map.groupBy(feed.read, ({ data }) => data.id)].flatMap(([id, events]) =>
       checkHistory(tenant, id, events, updatesOf(tenant, events)),
     ),
+    ...checkPersons(tenant, feed, injected),
     ...tenant.providers.flatMap((provider) => checkComplete(provider, feed, [...lists.get(provider)!.participations])),
   ]);
 }
@@ -57,15 +60,46 @@ function checkDelivered({ crmId }: Tenant, { delivered, followed }: Feed): Viola
 }
 
 /**
- * How often the appointment of a participation was updated, which does not change its state. The feed does not name
- * appointments that are deleted.
+ * How often the appointment of a participation was updated, and how often the person said that they will be there:
+ * neither changes its state. The feed does not name appointments that are deleted, nor persons who are erased.
  */
 function updatesOf({ providers }: Tenant, events: FeedEvent[]): number {
   const { providerReference, data } = events[0]!;
+  if (data.appointmentReference === null || data.reference === null) return Number.POSITIVE_INFINITY;
   const provider = providers.find(({ reference }) => reference === providerReference);
   const appointment = provider?.appointments.find(({ reference }) => reference === data.appointmentReference);
-  if (appointment === undefined) return data.appointmentReference === null ? Number.POSITIVE_INFINITY : 0;
-  return possibleUpdates(appointment).length;
+  const participation = provider?.participations.find(({ reference }) => reference === data.reference);
+  const attendances = participation?.changes.filter(({ to, operation }) => to === 'attending' && isPossible(operation));
+  return (appointment === undefined ? 0 : possibleUpdates(appointment).length) + (attendances?.length ?? 0);
+}
+
+function isPossible({ outcome, unknowns }: Operation): boolean {
+  return outcome === 'ok' || unknowns > 0;
+}
+
+/** I2: what persons have done is what they were told, no less and no more. */
+function checkPersons({ providers }: Tenant, { read }: Feed, injected: readonly InjectedFault[]): Violation[] {
+  const byReference = Map.groupBy(
+    read.filter(({ actor, type }) => actor === 'person' && type !== 'participation.removed'),
+    ({ data }) => data.reference,
+  );
+  const participations = providers.flatMap((provider) => provider.participations);
+  return participations.flatMap(({ reference, customer, changes }) => {
+    const own = changes.filter(({ byPerson }) => byPerson);
+    if (
+      customer.erased !== undefined ||
+      own.some(({ operation }) => mayComeLate(operation, injected) || wasOvertaken(operation, changes))
+    )
+      return [];
+    const events = byReference.get(reference) ?? [];
+    const moves = events.filter(({ type }) => type === 'participation.moved').length;
+    const movesTold = own.filter(({ to, operation }) => to === 'moved' && isDone(operation)).length;
+    const most = own.filter(({ operation }) => isPossible(operation)).length;
+    if (moves === movesTold && events.length <= most) return [];
+    const told = own.map(({ to, operation }) => `${to} ${operation.outcome}`).join(', ');
+    const text = `the person of ${reference} was told ${told}, but did ${events.map(({ type }) => type).join(', ')}`;
+    return [{ invariant: 'I2', text }];
+  });
 }
 
 function checkHistory({ crmId }: Tenant, id: string, events: FeedEvent[], updates: number): Violation[] {

@@ -14,6 +14,7 @@ import {
 } from '../load/model.ts';
 import { isDone, isUncertain, possibleUpdates } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
+import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
 /**
  * Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came
@@ -23,6 +24,8 @@ type Demand = 'due' | 'forbidden' | 'either';
 
 /** A copy that arrives this long before a fault may not be recorded any more when that begins. */
 const beforeMs = 2_000;
+/** Of the mails about a booking that wait, those in between are dropped if there are more (interface 6.3). */
+const waitingMails = 5;
 /** What was under way during a fault is done this long after its end. */
 const afterMs = 10_000;
 
@@ -37,7 +40,7 @@ export function checkMails(evidence: Evidence): Violation[] {
   const known = new Set(evidence.journal.operations.map(({ token }) => token));
   return [
     ...providers.flatMap((provider) =>
-      provider.participations.flatMap((participation) => checkChanges(participation, byToken)),
+      provider.participations.flatMap((participation) => checkChanges(participation, byToken, evidence.injected)),
     ),
     ...providers.flatMap((provider) =>
       provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken)),
@@ -76,11 +79,18 @@ export function holderAs({ provider, person }: Customer): string {
   return `${personMark(mark, person)}@${mark.toLowerCase()}.example`;
 }
 
+/** In a message, or the id of a person's request: a form for a move has no message. */
 function tokenOf({ parsed }: ReceivedMail): string | undefined {
-  return /token-\d+-/.exec(parsed.text ?? '')?.[0];
+  const [token] = /token-\d+-/.exec(parsed.text ?? '') ?? [];
+  const requestId = parsed.headers.get('x-request-id');
+  return token ?? (typeof requestId === 'string' && requestId.startsWith('token-') ? requestId : undefined);
 }
 
-function checkChanges(participation: Participation, byToken: Map<string, ReceivedMail[]>): Violation[] {
+function checkChanges(
+  participation: Participation,
+  byToken: Map<string, ReceivedMail[]>,
+  injected: readonly InjectedFault[],
+): Violation[] {
   return participation.changes.flatMap((change, index) => {
     const mails = byToken.get(change.operation.token) ?? [];
     const before = lastKnownState({ changes: participation.changes.slice(0, index) });
@@ -89,6 +99,9 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
     if (demand === 'due' && mails.length === 0) return [{ invariant: 'I3', text: `missing mail about ${described}` }];
     if (demand === 'forbidden' && mails.length > 0)
       return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
+    const different = new Set(mails.map(({ parsed }) => parsed.messageId)).size;
+    if (different > 1 && !mayComeLate(change.operation, injected))
+      return [{ invariant: 'I3', text: `${different} mails about ${described}` }];
     const others = mails.filter((mail) => holderOf(mail) !== holderAs(participation.customer));
     return others.map(({ recipients }): Violation => ({
       invariant: 'I3',
@@ -98,19 +111,22 @@ function checkChanges(participation: Participation, byToken: Map<string, Receive
 }
 
 function demandOf(
-  { appointment, customer }: Participation,
-  { to, notify, operation }: Change,
+  { appointment, customer, changes }: Participation,
+  { to, notify, operation, byPerson = false }: Change,
   before: State | undefined,
 ): Demand {
   if (!notify || !demandsMail(before, to)) return 'forbidden';
-  if (appointment !== undefined && isUncertain(operation, appointment)) return 'either';
+  if ((appointment !== undefined && isUncertain(operation, appointment)) || wasOvertaken(operation, changes))
+    return 'either';
   if (!isDone(operation)) return 'forbidden';
   // Nobody is told of what no longer exists, and a cancellation may have come first.
   const isOver =
     customer.erased !== undefined ||
     appointment?.deleted !== undefined ||
     (appointment?.cancelled !== undefined && before !== undefined);
-  return isOver || to === 'moved' ? 'either' : 'due';
+  // A CRM may move a booking to where it is; a page does not offer that.
+  const isMove = to === 'moved' && (!byPerson || changes.length > waitingMails);
+  return isOver || isMove ? 'either' : 'due';
 }
 
 /** Interface 3.1, and 10.3 for moves to another slot. */
@@ -126,6 +142,7 @@ function demandsMail(before: State | undefined, to: Change['to']): boolean {
       return true;
     case 'RESERVED':
     case 'DELETED':
+    case 'attending':
       return false;
   }
 }

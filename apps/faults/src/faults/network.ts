@@ -3,6 +3,7 @@ import {
   AppointmentServiceService,
   BookingServiceService,
   ParticipationServiceService,
+  PersonServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
@@ -69,6 +70,7 @@ const methods = [
   CustomerServiceService,
   IdentityServiceService,
   ParticipationServiceService,
+  PersonServiceService,
   TimeslotServiceService,
 ].flatMap((service) => Object.values(service).map(({ path }) => path as string));
 const malformedCount = 200;

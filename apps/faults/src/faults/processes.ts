@@ -19,18 +19,16 @@ const restartMs = 2_500;
 /** How long a process has to get to the point where it is to end. */
 const reachMs = 8_000;
 
-/** Where each service passes often enough to be killed there. The load opens no pages. */
+/** Where each service passes often enough to be killed there. */
 const stepsOf: Record<Service, Step[]> = {
   gateway: ['answer'],
-  page: [],
+  page: ['answer'],
   identity: ['answer'],
   calendar: ['commit', 'answer', 'publish', 'mark', 'inbox-commit', 'ack'],
   customer: ['commit', 'answer', 'publish', 'mark', 'inbox-commit', 'ack'],
   notification: ['inbox-commit', 'ack', 'data', 'mark-sent'],
   webhook: ['record', 'ack', 'commit', 'post'],
 };
-
-const crashingServices = services.filter((service) => stepsOf[service].length > 0);
 
 export const kill: Fault = {
   id: 'F1',
@@ -54,7 +52,7 @@ export const crashPoint: Fault = {
   id: 'F2',
   name: 'kill -9 at a crash point',
   prepare: (random) => {
-    const service = random.pick(crashingServices);
+    const service = random.pick(services);
     const point: Point = `${random.pick(['before', 'after'] as const)}-${random.pick(stepsOf[service])}`;
     const crash = { point, after: random.integer(1, 3) };
     return {

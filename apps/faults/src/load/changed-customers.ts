@@ -1,6 +1,7 @@
 import { openAppointments } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer, createCustomerAs, emailOf } from './customers.ts';
+import { openDeadLinks } from './dead-links.ts';
 import { take } from './participations.ts';
 import type { Worker } from './worker.ts';
 
@@ -17,6 +18,8 @@ export async function changeAddress(worker: Worker): Promise<void> {
     path: provider.at + path`/customers/${reference}`,
     body: { email },
   });
+  const own = worker.participations.filter((each) => each.customer === customer);
+  await openDeadLinks(worker, own);
   const appointment = openAppointments(provider).at(-1);
   if (appointment !== undefined && worker.random.chance(0.7)) await take(worker, appointment, { customer });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Journal, Operation } from './journal.ts';
+import { repeatUntilKnown } from './repeat-until-known.ts';
 
 export interface Request {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -25,10 +26,9 @@ export interface CrmClient {
   /** Repeats a request that only reads until it is answered with one of these, by default with 200. */
   read(path: string, query?: Request['query'], statuses?: readonly number[]): Promise<Answer>;
   /**
-   * Repeats a change until it is known what became of it, as the interface tells clients to. `isKnownBy` is the status
-   * by which a repetition tells that an earlier attempt was accepted. Undefined if time ran out.
+   * Repeats a change until it is known what became of it, as the interface tells clients to, or until time runs out.
    */
-  change(operation: Operation, request: Request, options?: ChangeOptions): Promise<Answer | undefined>;
+  change(operation: Operation, request: Request, options?: ChangeOptions): Promise<void>;
 }
 
 interface ChangeOptions {
@@ -52,11 +52,6 @@ export interface ClientOptions {
 /** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
 const answerMs = 6_000;
 const pauseMs = 100;
-/**
- * A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt
- * is younger.
- */
-const effectMs = 3_000;
 
 export function createCrmClient(options: ClientOptions): CrmClient {
   const { journal, ended } = options;
@@ -75,29 +70,16 @@ export function createCrmClient(options: ClientOptions): CrmClient {
     },
     change: async (operation, request, { withKey = false, goneStatus } = {}) => {
       const headers: Record<string, string> = withKey ? { 'idempotency-key': randomUUID() } : {};
-      let unansweredMs = Number.NEGATIVE_INFINITY;
-      while (!ended.aborted) {
-        const sentMs = journal.now();
+      const attempt = async () => {
         const answer = await send(request, headers);
-        const outcome = answer === undefined ? undefined : outcomeOf(answer);
-        journal.attempts[outcome ?? 'unknown'] += 1;
-        if (outcome === 'failed' && sentMs < unansweredMs + effectMs) {
-          await delay(unansweredMs + effectMs - sentMs);
-          continue;
-        }
-        if (answer !== undefined && outcome !== undefined) {
-          const isDone = outcome === 'ok' || (answer.status === goneStatus && operation.unknowns > 0);
-          operation.outcome = isDone ? 'ok' : 'failed';
-          operation.answer = `${answer.status} ${codeOf(answer)}`;
-          operation.endedMs = journal.now();
-          return answer;
-        }
-        operation.unknowns += 1;
-        unansweredMs = sentMs;
-        operation.answer = answer === undefined ? 'no answer' : `${answer.status} ${codeOf(answer)}`;
-        await delay(pauseMs);
-      }
-      return undefined;
+        return {
+          outcome: answer && outcomeOf(answer),
+          isGone: answer !== undefined && answer.status === goneStatus,
+          answer: answer === undefined ? 'no answer' : `${answer.status} ${codeOf(answer)}`,
+          pauseMs,
+        };
+      };
+      await repeatUntilKnown(operation, attempt, { journal, ended });
     },
   };
 }
@@ -148,7 +130,8 @@ function outcomeOf(answer: Answer): 'ok' | 'failed' | undefined {
   return 'failed';
 }
 
-function describe(error: unknown): string {
+/** What went wrong with a request that was not answered. */
+export function describe(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? `${message}, ${'code' in cause ? String(cause.code) : ''} ${cause.message}` : message;
 }

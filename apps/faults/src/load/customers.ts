@@ -1,4 +1,5 @@
 import { path } from './client.ts';
+import { openDeadLinks } from './dead-links.ts';
 import type { Customer, Tenant } from './model.ts';
 import type { Worker } from './worker.ts';
 
@@ -65,6 +66,7 @@ export async function eraseOne(worker: Worker): Promise<void> {
   const booked = worker.customers.filter((each) => worker.participations.some(({ customer }) => customer === each));
   const customer = worker.random.pick(booked.length > 0 ? booked : worker.customers);
   worker.customers = worker.customers.filter((each) => each !== customer);
+  const own = worker.participations.filter((each) => each.customer === customer);
   worker.participations = worker.participations.filter((each) => each.customer !== customer);
   const { provider, reference } = customer;
   customer.erased = worker.journal.begin('erase customer');
@@ -74,6 +76,7 @@ export async function eraseOne(worker: Worker): Promise<void> {
     query: { ignoreFutureAppointments: true },
   } as const;
   await provider.tenant.client.change(customer.erased, request, { goneStatus: 404 });
+  await openDeadLinks(worker, own);
 }
 
 /** The name by which a person is searched for after the erasure. */

@@ -1,5 +1,6 @@
 import type { CrmClient } from './client.ts';
 import type { Operation } from './journal.ts';
+import type { PageClient } from './page-client.ts';
 
 /**
  * What the clients have made, as they know it from the answers that they got. The checks compare it with what is there.
@@ -11,6 +12,8 @@ export type State = 'RESERVED' | 'REQUESTED' | 'BOOKED' | 'CANCELED' | 'DELETED'
 export interface Tenant {
   crmId: string;
   client: CrmClient;
+  /** What its persons see of their bookings. */
+  pages: PageClient;
   /** A word that is in every text of this CRM, and in none of the other. */
   mark: string;
   providers: Provider[];
@@ -80,14 +83,35 @@ export interface Participation {
   /** It never counts as one too many. */
   ignoresCapacity: boolean;
   changes: Change[];
+  /** Those that the CRM has asked for, one for each address. */
+  links: Link[];
+}
+
+/** A link to the page of a participation. */
+export interface Link {
+  url: string;
+  /** The address of the person when it was issued. */
+  email: string;
 }
 
 /** A change of a participation that its client wanted. */
 export interface Change {
   operation: Operation;
-  /** To which state; `moved` to another slot. */
-  to: State | 'moved';
+  /** To which state; `moved` to another slot; `attending`: the person will be there. */
+  to: State | 'moved' | 'attending';
   notify: boolean;
+  /** Where a booking of a slot is, if this is accepted. */
+  place?: Place;
+  /** It is the person who wants it, by a link. */
+  byPerson?: boolean;
+}
+
+/** An appointment to join, or a time of a timeslot. */
+export interface Place {
+  appointmentReference: string | null;
+  timeslotReference: string | null;
+  /** ISO 8601. */
+  start: string;
 }
 
 export interface Timeslot {
@@ -113,6 +137,12 @@ export interface Series {
  */
 export function lastKnownState({ changes }: Pick<Participation, 'changes'>): State | undefined {
   let state: State | undefined;
-  for (const { to, operation } of changes) if (operation.outcome === 'ok' && to !== 'moved') state = to;
+  for (const { to, operation } of changes)
+    if (operation.outcome === 'ok' && to !== 'moved' && to !== 'attending') state = to;
   return state;
+}
+
+/** The address of a customer after the last change that was accepted. */
+export function lastKnownAddress({ addresses }: Pick<Customer, 'addresses'>): string {
+  return addresses.findLast(({ operation }) => operation.outcome === 'ok')!.email;
 }

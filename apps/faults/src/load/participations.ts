@@ -59,6 +59,7 @@ export async function take(
     appointment,
     ignoresCapacity: random.chance(0.1),
     changes: [],
+    links: [],
   };
   provider.participations.push(participation);
   const operation = worker.journal.begin('create participation');

@@ -6,6 +6,7 @@ import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './custo
 import type { Journal } from './journal.ts';
 import type { Tenant } from './model.ts';
 import { book, changeAtOnce, moveToState, rushForSeats } from './participations.ts';
+import { attendAsPerson, cancelAsPerson, moveAndCancelAtOnce, moveAsPerson, rushForTimes } from './persons.ts';
 import { createSeries } from './series.ts';
 import { bookSlot, createTimeslot, deleteTimeslot, moveBooking, rushForSlots } from './slots.ts';
 import { createUser, deleteUser, renameUser, verifyUser } from './users.ts';
@@ -30,6 +31,11 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [14, bookSlot],
   [5, rushForSlots],
   [6, moveBooking],
+  [8, attendAsPerson],
+  [6, cancelAsPerson],
+  [10, moveAsPerson],
+  [3, rushForTimes],
+  [3, moveAndCancelAtOnce],
   [1, createSeries],
   [3, createUser],
   [2, renameUser],
@@ -37,7 +43,7 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [1, deleteUser],
 ];
 /** Of many clients at the same moment. */
-const rushes = new Set([rushForSeats, rushForSlots]);
+const rushes = new Set([rushForSeats, rushForSlots, rushForTimes, moveAndCancelAtOnce]);
 
 export interface LoadOptions {
   tenants: Tenant[];
@@ -45,7 +51,7 @@ export interface LoadOptions {
   seed: number;
   workersPerProvider: number;
   pause: Pause;
-  /** Each worker makes one request at a time. */
+  /** Nothing that many clients want at the same moment. */
   withoutRushes?: boolean;
 }
 

@@ -2,9 +2,11 @@ import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
 import { host } from '@scheduling/stack';
 import type { System } from '../system/start-system.ts';
-import { createCrmClient, path } from './client.ts';
+import { createCrmClient, path, type Request } from './client.ts';
 import type { Journal } from './journal.ts';
 import type { Provider, Tenant } from './model.ts';
+import { createPageClient } from './page-client.ts';
+import { resources } from './slots.ts';
 
 /** Words that no reference, name or text contains by chance. */
 const marks = ['Aquamarin', 'Bergkristall'] as const;
@@ -24,6 +26,7 @@ export async function setUpTenants(system: System, journal: Journal, ended: Abor
     const tenant: Tenant = {
       crmId,
       client: createCrmClient({ gatewayUrl: system.gatewayUrl, crmId, key, foreignMark, journal, ended }),
+      pages: createPageClient({ network: `10.${index}`, foreignMark, journal, ended }),
       mark,
       providers: [],
       users: [],
@@ -44,18 +47,35 @@ async function createProvider(tenant: Tenant, number: number): Promise<Provider>
     string,
   ];
   const name = `${mark}-${number}`.toLowerCase();
-  await create(tenant, '/user', { reference: owner, email: `${name}@${mark}.example`, username: name, lastName: mark });
-  await create(tenant, '/account', { ownerReference: owner, accountReference: account, branch: 'misc' });
-  await create(tenant, '/provider', {
+  await send(tenant, 'POST', '/user', {
+    reference: owner,
+    email: `${name}@${mark}.example`,
+    username: name,
+    lastName: mark,
+  });
+  await send(tenant, 'POST', '/account', { ownerReference: owner, accountReference: account, branch: 'misc' });
+  await send(tenant, 'POST', '/provider', {
     reference,
     ownerReference: owner,
     accountReference: account,
     name: `Practice ${mark}`,
   });
+  const at = path`/provider/${reference}`;
+  await send(tenant, 'PUT', `${at}/booking-rules`, {
+    selfService: true,
+    offers: [
+      {
+        productReference: 'product@load',
+        name: `${mark} product`,
+        duration: 30,
+        resources: resources.map((resourceReference) => ({ resourceReference, name: `${mark} chair` })),
+      },
+    ],
+  });
   return {
     tenant,
     reference,
-    at: path`/provider/${reference}`,
+    at,
     customers: [],
     appointments: [],
     participations: [],
@@ -64,8 +84,8 @@ async function createProvider(tenant: Tenant, number: number): Promise<Provider>
   };
 }
 
-async function create({ client }: Tenant, to: string, body: unknown): Promise<void> {
-  const answer = await client.send({ method: 'POST', path: to, body });
-  if (answer?.status !== 201)
+async function send({ client }: Tenant, method: Request['method'], to: string, body: unknown): Promise<void> {
+  const answer = await client.send({ method, path: to, body });
+  if (answer === undefined || answer.status > 299)
     throw new Error(`the set-up failed: ${to} was answered with ${answer?.status} ${answer?.text}`);
 }

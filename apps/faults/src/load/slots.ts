@@ -1,25 +1,22 @@
-import { firstDayMs, timeOf } from './appointments.ts';
+import { timeOf } from './appointments.ts';
 import { path } from './client.ts';
 import { createCustomer } from './customers.ts';
-import type { Participation, Provider, Timeslot } from './model.ts';
+import type { Participation, Place, Provider, Timeslot } from './model.ts';
 import { messageOf } from './participations.ts';
 import type { Worker } from './worker.ts';
 
 const rushSize = 8;
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
-/** Slots are a hundred days behind the appointments. */
-const slotsMs = firstDayMs + 100 * dayMs;
+/** In a week, because the pages of persons show the slots of the next 13 weeks. */
+export const firstSlotDayMs = Math.floor(Date.now() / dayMs + 7) * dayMs;
 /** Timeslots of a provider on a day. Later ones are on later days, so the older ones are wanted no more. */
 const timeslotsPerDay = 12;
 /** The resources of a provider: few, so that slots are wanted by many. */
 export const resources = ['chair-1@load', 'chair-2@load'] as const;
 
-interface Slot {
-  start: string;
+interface Slot extends Place {
   end: string;
-  timeslotReference: string | null;
-  appointmentReference: string | null;
   resourceReference: string;
 }
 
@@ -103,6 +100,7 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
     appointment: undefined,
     ignoresCapacity: false,
     changes: [],
+    links: [],
   };
   provider.participations.push(participation);
   const operation = journal.begin('book slot');
@@ -110,6 +108,7 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
     operation,
     to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED'] as const),
     notify: random.chance(0.85),
+    place: slot,
   };
   participation.changes.push(change);
   const body = {
@@ -138,7 +137,7 @@ export async function moveBooking(worker: Worker): Promise<void> {
   const { provider, reference, changes, customer } = random.pick(bookings);
   const operation = journal.begin('move booking');
   const notify = random.chance(0.85);
-  changes.push({ operation, to: 'moved', notify });
+  changes.push({ operation, to: 'moved', notify, place: slot });
   const body = { ...placeOf(slot), message: messageOf(operation, customer) };
   const request = {
     method: 'POST',
@@ -150,13 +149,13 @@ export async function moveBooking(worker: Worker): Promise<void> {
 }
 
 /** The place that a booking names. The answer of the list is not older than the request. */
-function placeOf({ timeslotReference, appointmentReference, start }: Slot): Record<string, unknown> {
+function placeOf({ timeslotReference, appointmentReference, start }: Place): Record<string, unknown> {
   if (timeslotReference === null) return { appointmentReference };
   return { timeslotReference, start, productReference: 'product@load' };
 }
 
 function presentDayMs({ timeslots }: Provider): number {
-  return slotsMs + Math.floor(timeslots.length / timeslotsPerDay) * dayMs;
+  return firstSlotDayMs + Math.floor(timeslots.length / timeslotsPerDay) * dayMs;
 }
 
 /** Those of a resource on the present day and the one before, or none if there is no answer. */

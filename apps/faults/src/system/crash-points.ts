@@ -106,7 +106,7 @@ function hookAnswers(): void {
   const end = http.ServerResponse.prototype.end as (...args: unknown[]) => unknown;
   http.ServerResponse.prototype.end = function hooked(this: http.ServerResponse, ...args: unknown[]): unknown {
     // Not what probes and scrapes ask for.
-    const isOfClient = this.req.url?.startsWith('/crms/') ?? false;
+    const isOfClient = /^\/(crms|booking)\//.test(this.req.url ?? '');
     if (isOfClient) {
       pass('before-answer');
       this.once('finish', () => pass('after-answer'));

@@ -32,8 +32,8 @@ export interface System extends AsyncDisposable {
   gatewayUrl: string;
   groups: Record<Service, ServiceGroup>;
   /**
-   * By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, and for each
-   * replica `calendar-identity-0`.
+   * By `<caller>-<called>`: `calendar-postgres`, `calendar-nats`, `notification-smtp`, `client-gateway`, `client-page`,
+   * and for each replica `calendar-identity-0`.
    */
   links: Map<string, SystemLink>;
   postgres: DatabaseServer;
@@ -197,8 +197,11 @@ async function connectAll(
   for (const service of natsServices) natsUrls[service] = await through(`${service}-nats`, servers.natsUrlOf(service));
   for (const service of databaseServices)
     databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
+  const chosen = await choosePorts(await link('client-gateway', portsOf('gateway')));
+  const page = { ...chosen.ports.page, main: await link('client-page', portsOf('page')) };
   return {
-    ...(await choosePorts(await link('client-gateway', portsOf('gateway')))),
+    ...chosen,
+    ports: { ...chosen.ports, page },
     databaseUrls,
     natsUrls,
     smtpUrl: await through('notification-smtp', servers.mail.url),
@@ -218,7 +221,7 @@ function crashPointsOf(root: string, orders: string): string {
 
 /**
  * Beside a service's own variables: there is no limit to the mails, because the load has more than a CRM may send in an
- * hour.
+ * hour, and each person has a network address, because one address may open only so many pages in a minute.
  */
 function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
@@ -229,5 +232,6 @@ function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
     NODE_OPTIONS: nodeOptions,
     MAILS_PER_HOUR_AND_CRM: '0',
     MAILS_PER_HOUR_AND_RECIPIENT: '0',
+    TRUSTED_PROXIES: host,
   };
 }
