@@ -1,5 +1,6 @@
 import type { InjectedFault, Violation } from './checks/evidence.ts';
 import type { Journal, Operation } from './load/journal.ts';
+import { isByPerson } from './load/persons.ts';
 import type { FaultReport } from './run-faults.ts';
 
 /** What each invariant promises, in the words of docs/reliability.md. */
@@ -55,6 +56,7 @@ function describeSeeds(reports: readonly FaultReport[], minutes: number): string
 const counts: Record<string, (report: FaultReport) => number> = {
   Faults: ({ injected }) => injected.filter(({ hasHappened }) => hasHappened).length,
   Changes: ({ journal }) => journal.operations.length,
+  'by persons': ({ journal }) => journal.operations.filter(isByPerson).length,
   Attempts: ({ journal: { attempts } }) => attempts.ok + attempts.failed + attempts.unknown,
   Accepted: ({ journal }) => journal.attempts.ok,
   Rejected: ({ journal }) => journal.attempts.failed,

@@ -89,7 +89,7 @@ export const mutations: Record<string, Mutation> = {
       },
     ],
   },
-  'mails in the order in which their events arrive': {
+  'mails in the order in which their events arrive, and a page that hides a refusal': {
     file: 'apps/notification/src/mail/mail-table.ts',
     replace: 'return sql`(item.previous_event_id IS NOT NULL',
     by: 'return sql`(false',
@@ -116,6 +116,32 @@ export const mutations: Record<string, Mutation> = {
           return message.nak(10_000);
         const applied = await applyOnce(inbox, subscription, eventOf(message));`,
         violates: [],
+      },
+      {
+        file: 'apps/page/src/routes/move.ts',
+        replace: 'if (!isTaken(error)) throw error;',
+        by: `if (isTaken(error)) return await reply.redirect("/booking/" + token, 303);
+        throw error;`,
+        violates: ['I2'],
+      },
+    ],
+  },
+  'persons who cancel without a lock, and links that work whatever the address': {
+    file: 'apps/calendar/src/person/cancel-own-booking.sql',
+    replace: 'SELECT * INTO locked FROM lock_participation(request);',
+    // So long that whoever presses the button more than once does so meanwhile.
+    by: `SELECT appointment AS target, participation AS present, NULL::jsonb AS rejection, 0 AS reclaimed INTO locked
+    FROM participation JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+   WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid;
+  PERFORM pg_sleep(0.1);`,
+    kinds: ['F19'],
+    violates: ['I7', 'I8', 'I12'],
+    and: [
+      {
+        file: 'apps/calendar/src/person/link-token.ts',
+        replace: 'address === undefined ? null : addressKey(address)];',
+        by: 'null];',
+        violates: ['I16'],
       },
     ],
   },

@@ -67,7 +67,8 @@ function isPresent(page: Page, file: Page | undefined, { state, appointment }: S
 
 /** The status and the start of an event, as its calendar file has them. */
 function eventIn(file: Page | undefined): [status: string | undefined, start: string | undefined] {
-  const text = file?.text ?? '';
+  // In front of it is the time zone, which has a start as well.
+  const text = file?.text.split('BEGIN:VEVENT')[1] ?? '';
   return [/^STATUS:(\w+)/m.exec(text)?.[1], /^DTSTART(?:;[^:]*)?:(\d{8}T\d{6})/m.exec(text)?.[1]];
 }
 

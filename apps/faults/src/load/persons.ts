@@ -1,4 +1,5 @@
 import { path } from './client.ts';
+import type { Operation } from './journal.ts';
 import { type Change, lastKnownAddress, lastKnownState, type Participation, type Place } from './model.ts';
 import { actionOf, type Form, linksOf, type Page } from './page-client.ts';
 import { book, messageOf } from './participations.ts';
@@ -9,6 +10,13 @@ import type { Worker } from './worker.ts';
 const rushSize = 4;
 /** How often somebody presses a button who presses it more than once. */
 const manyPresses = 3;
+
+const byThePerson = ' by the person';
+
+/** Whether somebody has done something by a link. */
+export function isByPerson({ kind }: Operation): boolean {
+  return kind.endsWith(byThePerson);
+}
 
 /** By the link, sometimes with more than one press of the button. */
 export async function cancelAsPerson(worker: Worker): Promise<void> {
@@ -96,7 +104,7 @@ async function submitAtOnce(worker: Worker, questions: (Question | undefined)[])
 
 async function submit({ random, journal }: Worker, { participation, action, change }: Question): Promise<void> {
   const { provider, customer, changes } = participation;
-  const operation = journal.begin(`${change.to} by the person`);
+  const operation = journal.begin(`${change.to}${byThePerson}`);
   changes.push({ ...change, operation, notify: true, byPerson: true });
   const form: Form = { action, fields: change.to === 'CANCELED' ? { message: messageOf(operation, customer) } : {} };
   await provider.tenant.pages.submit(operation, form, {
