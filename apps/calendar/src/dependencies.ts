@@ -23,6 +23,6 @@ export interface CalendarDependencies {
   archiveAfterDays: number;
   bookings: BookingMetrics;
   slots: SlotMetrics;
-  /** Called when reservations may have expired all at once. */
+  /** Called when reservations may have expired, and reminders become due, all at once. */
   onClockSet: () => void;
 }

@@ -13,6 +13,8 @@ import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { createLinkTokens } from './person/link-token.ts';
 import { requireProvider } from './provider/provider-copy.ts';
+import { createReminderMetrics } from './reminder/reminder-metrics.ts';
+import { startReminders } from './reminder/start-reminders.ts';
 import { createSlotMetrics } from './slot/slot-metrics.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
 
@@ -29,6 +31,7 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
       const bookings = createBookingMetrics(metrics);
       const sweeper =
         config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
+      const reminders = use(startReminders({ database, metrics: createReminderMetrics(metrics, database), logger }));
       const dependencies: CalendarDependencies = {
         database,
         identity,
@@ -38,7 +41,10 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         archiveAfterDays,
         bookings,
         slots: createSlotMetrics(metrics),
-        onClockSet: () => sweeper?.wake(),
+        onClockSet: () => {
+          sweeper?.wake();
+          reminders.wake();
+        },
       };
       use(startCopyRefresher(dependencies, logger));
       return {

@@ -8,6 +8,7 @@ import {
   EmailVerificationRequested,
   MailFailed,
   ParticipationChanged,
+  ParticipationReminderDue,
   ProviderChanged,
   UserDeleted,
 } from '@scheduling/contracts/events/v1';
@@ -106,6 +107,12 @@ export const events = {
     ParticipationChanged,
   ),
   appointmentChanged: define('calendar', 'appointment-changed', 'AppointmentChanged', AppointmentChanged),
+  participationReminderDue: define(
+    'calendar',
+    'participation-reminder-due',
+    'ParticipationReminderDue',
+    ParticipationReminderDue,
+  ),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };
 
@@ -117,7 +124,13 @@ const consumed = {
   identity: [],
   calendar: ['providerChanged', 'customerChanged', 'customerErasureRequested'],
   customer: ['calendarErasureConfirmed', 'notificationErasureConfirmed'],
-  notification: ['participationChanged', 'emailVerificationRequested', 'userDeleted', 'customerErasureRequested'],
+  notification: [
+    'participationChanged',
+    'participationReminderDue',
+    'emailVerificationRequested',
+    'userDeleted',
+    'customerErasureRequested',
+  ],
   webhook: [
     'participationChanged',
     'participationChangedSilently',

@@ -10,11 +10,13 @@ import {
 import type { Logger } from '@scheduling/runtime';
 import * as oneShape from './migrations/0002-one-shape.ts';
 import * as persons from './migrations/0003-persons.ts';
+import * as reminders from './migrations/0004-reminders.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
   '0002-one-shape': oneShape,
   '0003-persons': persons,
+  '0004-reminders': reminders,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -61,6 +63,7 @@ const functions = sqlFiles(import.meta.url, [
   '../person/confirm-attendance.sql',
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
+  '../reminder/remind.sql',
 ]);
 
 /** In execution order; the doctor compares the database with them. */

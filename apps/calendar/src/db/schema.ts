@@ -12,6 +12,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
   sandboxClock: SandboxClockTable;
+  reminderMark: ReminderMarkTable;
 }
 
 /** Calendar's copy of identity's providers. */
@@ -207,4 +208,19 @@ export interface Offer {
 export interface SandboxClockTable {
   crmId: string;
   aheadMs: number;
+  /** The real time at which it was set to where it is. */
+  setAt: Generated<Date>;
+}
+
+/**
+ * How far the reminders of a provider have been written. A trigger on the rules keeps one for each length in them; a
+ * new one begins at the present time.
+ */
+export interface ReminderMarkTable {
+  crmId: string;
+  providerId: string;
+  /** Before the start. */
+  minutes: number;
+  /** By the clock of the CRM: what was due before has been written, or is not written any more. */
+  until: Date;
 }

@@ -19,7 +19,7 @@ export async function getSandboxClock(dependencies: CalendarDependencies, crmId:
 
 /**
  * Sets the clock of a sandbox, which goes on from there; without `now` to the real time. Reservations that are over by
- * the new time are removed at once, as the sweeper would. Rejects with `sandbox.invalid` for a time more than 10 years
+ * the new time are removed at once, as the sweeper would, and reminders written. Rejects with `sandbox.invalid` for a time more than 10 years
  * from the real one, or with `sandbox.not_found`.
  */
 export async function setSandboxClock(
@@ -42,11 +42,11 @@ async function requireSandbox({ identity }: CalendarDependencies, crmId: string)
 
 async function storeClock(db: Kysely<CalendarSchema>, crmId: string, now: Date): Promise<void> {
   const { numAffectedRows = 0n } = await sql`
-    INSERT INTO sandbox_clock (crm_id, ahead_ms)
-    SELECT ${crmId}, round(extract(epoch FROM wanted - real) * 1000)
+    INSERT INTO sandbox_clock (crm_id, ahead_ms, set_at)
+    SELECT ${crmId}, round(extract(epoch FROM wanted - real) * 1000), real
       FROM (SELECT ${now}::timestamptz AS wanted, scheduling_now() AS real) AS times
      WHERE wanted BETWEEN real - make_interval(years => ${maxYears}) AND real + make_interval(years => ${maxYears})
-    ON CONFLICT (crm_id) DO UPDATE SET ahead_ms = excluded.ahead_ms`.execute(db);
+    ON CONFLICT (crm_id) DO UPDATE SET ahead_ms = excluded.ahead_ms, set_at = excluded.set_at`.execute(db);
   if (numAffectedRows > 0n) return;
   throw new DomainError('sandbox.invalid', {
     errors: [{ pointer: '/now', detail: `must be at most ${maxYears} years from the real time` }],

@@ -313,6 +313,25 @@ export interface ParticipationChanged {
   previousOrdinal: number;
 }
 
+/** calendar: the time has come to remind a participant of an appointment. */
+export interface ParticipationReminderDue {
+  crmId: string;
+  participationId: string;
+  /** Of the participation, as it is then. */
+  version: number;
+  providerId: string;
+  /** Absent for one without a customer. */
+  customerId?:
+    | string
+    | undefined;
+  /** Of the appointment, by the clock of the CRM: RFC 3339, in UTC. */
+  start: string;
+  /** How long before the start it is due, by the rules of the provider. */
+  minutes: number;
+  /** When nobody needs it any more, by the real time: RFC 3339, in UTC. */
+  expiresAt: string;
+}
+
 /** calendar: an appointment was created, updated, cancelled or deleted. */
 export interface AppointmentChanged {
   crmId: string;
@@ -1240,6 +1259,154 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.ordinal = object.ordinal ?? 0;
     message.previousAppointmentId = object.previousAppointmentId ?? undefined;
     message.previousOrdinal = object.previousOrdinal ?? 0;
+    return message;
+  },
+};
+
+function createBaseParticipationReminderDue(): ParticipationReminderDue {
+  return {
+    crmId: "",
+    participationId: "",
+    version: 0,
+    providerId: "",
+    customerId: undefined,
+    start: "",
+    minutes: 0,
+    expiresAt: "",
+  };
+}
+
+export const ParticipationReminderDue: MessageFns<ParticipationReminderDue> = {
+  encode(message: ParticipationReminderDue, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.participationId !== "") {
+      writer.uint32(18).string(message.participationId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(34).string(message.providerId);
+    }
+    if (message.customerId !== undefined) {
+      writer.uint32(42).string(message.customerId);
+    }
+    if (message.start !== "") {
+      writer.uint32(50).string(message.start);
+    }
+    if (message.minutes !== 0) {
+      writer.uint32(56).uint32(message.minutes);
+    }
+    if (message.expiresAt !== "") {
+      writer.uint32(66).string(message.expiresAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ParticipationReminderDue {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseParticipationReminderDue();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.minutes = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.expiresAt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ParticipationReminderDue>): ParticipationReminderDue {
+    return ParticipationReminderDue.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ParticipationReminderDue>): ParticipationReminderDue {
+    const message = createBaseParticipationReminderDue();
+    message.crmId = object.crmId ?? "";
+    message.participationId = object.participationId ?? "";
+    message.version = object.version ?? 0;
+    message.providerId = object.providerId ?? "";
+    message.customerId = object.customerId ?? undefined;
+    message.start = object.start ?? "";
+    message.minutes = object.minutes ?? 0;
+    message.expiresAt = object.expiresAt ?? "";
     return message;
   },
 };
