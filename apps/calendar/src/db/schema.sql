@@ -68,6 +68,7 @@ CREATE TABLE booking_rules (
   CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
   CONSTRAINT booking_rules_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
 );
+CREATE TRIGGER reminders_set AFTER INSERT OR UPDATE OF reminders ON public.booking_rules FOR EACH ROW EXECUTE FUNCTION set_reminder_marks();
 
 CREATE TABLE customer (
   crm_id text NOT NULL,
@@ -213,6 +214,15 @@ CREATE TABLE provider (
   CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
 );
 
+CREATE TABLE reminder_mark (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  minutes integer NOT NULL,
+  until timestamp with time zone NOT NULL,
+  CONSTRAINT reminder_mark_pkey PRIMARY KEY (crm_id, provider_id, minutes),
+  CONSTRAINT reminder_mark_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES booking_rules(crm_id, provider_id) ON DELETE CASCADE
+);
+
 CREATE TABLE removed_participation (
   crm_id text NOT NULL,
   customer_id uuid NOT NULL,
@@ -227,6 +237,7 @@ CREATE TABLE removed_participation (
 CREATE TABLE sandbox_clock (
   crm_id text NOT NULL,
   ahead_ms bigint NOT NULL,
+  set_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT sandbox_clock_pkey PRIMARY KEY (crm_id)
 );
 
@@ -2190,6 +2201,87 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.remind(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  max_appointments integer := request ->> 'limit';
+  nothing CONSTANT jsonb := '{"written": 0, "isBehind": false}';
+  -- Of participations, changed_at is the real time.
+  real_present timestamptz;
+  present timestamptz;
+  clock_set_at timestamptz;
+  locked integer;
+  answer jsonb;
+BEGIN
+  -- Whoever has the marks decides. Others do not wait: another replica is writing these reminders, or the rules are being changed, and the next round comes soon.
+  SELECT count(*) INTO locked FROM (
+    SELECT FROM reminder_mark WHERE crm_id = the_crm AND provider_id = the_provider ORDER BY minutes FOR NO KEY UPDATE SKIP LOCKED) AS marks;
+  IF locked = 0 OR locked < (SELECT count(*) FROM reminder_mark WHERE crm_id = the_crm AND provider_id = the_provider) THEN RETURN nothing; END IF;
+  -- After the lock, so that it is later than what the previous holder has written.
+  real_present := scheduling_now();
+  present := scheduling_now(the_crm);
+  SELECT set_at INTO clock_set_at FROM sandbox_clock WHERE crm_id = the_crm;
+  -- The clock of a sandbox was set back.
+  UPDATE reminder_mark SET until = present WHERE crm_id = the_crm AND provider_id = the_provider AND until > present;
+
+  WITH mark AS MATERIALIZED (
+    SELECT minutes, until, make_interval(mins => minutes) AS lead, least(interval '15 minutes', make_interval(secs => minutes * 30)) AS least_left,
+           least(interval '60 minutes', make_interval(secs => minutes * 30)) AS just_read
+      FROM reminder_mark
+     WHERE crm_id = the_crm AND provider_id = the_provider
+  ), due AS MATERIALIZED (
+    -- After an outage a mark is behind, and what has less than least_left until its start is left out.
+    SELECT mark.minutes, mark.least_left, mark.just_read, appointment.id, appointment.starts_at, appointment.starts_at - mark.lead AS due_at
+      FROM mark CROSS JOIN LATERAL (
+        SELECT id, starts_at FROM appointment
+         WHERE crm_id = the_crm AND provider_id = the_provider AND state = 'ACTIVE'
+           AND starts_at >= greatest(mark.until + mark.lead, present + mark.least_left) AND starts_at < present + mark.lead
+         ORDER BY starts_at FETCH FIRST max_appointments ROWS WITH TIES) AS appointment
+  ), reached AS MATERIALIZED (
+    -- How far this call gets: all marks to the same time, so that no shorter reminder is written before a longer one of the same booking is considered.
+    SELECT coalesce(
+      (SELECT due_at + interval '1 microsecond' FROM due ORDER BY due_at OFFSET max_appointments - 1 LIMIT 1),
+      present) AS until
+  ), written AS (
+    INSERT INTO outbox (subject, data, request_id, traceparent)
+    SELECT 'scheduling.calendar.v1.participation-reminder-due',
+           json_build_object(
+             'crmId', the_crm,
+             'participationId', participation.id,
+             'version', participation.version,
+             'providerId', the_provider,
+             'customerId', participation.customer_id,
+             'start', moment_json(due.starts_at),
+             'minutes', due.minutes,
+             'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present))),
+           coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
+      FROM due CROSS JOIN LATERAL (
+        SELECT id, version, customer_id, changed_at FROM participation
+         WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
+     WHERE due.due_at < (SELECT until FROM reached)
+       -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,
+       -- and the time that they were meant for is over. Only what this call would write otherwise counts, or a later one by the marks as they are now. A shorter
+       -- length whose mark is past the booking says nothing, because the rule is newer than that: then the longer one is all that the person gets.
+       AND NOT EXISTS (
+         SELECT FROM mark AS shorter
+          WHERE shorter.minutes < due.minutes AND due.starts_at >= shorter.until + shorter.lead AND due.starts_at < present + shorter.lead)
+       -- The mail about the change was just read. It has less time for a shorter reminder, so there is no longer one in its place. How much later it is by the clock of
+       -- a sandbox is not known of changes before it was set: that counts as long ago.
+       AND NOT (participation.changed_at > real_present - due.just_read AND participation.changed_at >= coalesce(clock_set_at, '-infinity'))
+    RETURNING 1
+  ), moved AS (
+    UPDATE reminder_mark SET until = reached.until FROM reached
+     WHERE crm_id = the_crm AND provider_id = the_provider AND reminder_mark.until < reached.until
+  )
+  SELECT jsonb_build_object('written', (SELECT count(*) FROM written), 'isBehind', reached.until < present) INTO answer FROM reached;
+  RETURN answer;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.retry_answer(reason text)
  RETURNS jsonb
  LANGUAGE sql
@@ -2223,6 +2315,21 @@ AS $function$
     BEGIN
       NEW.changed_at := scheduling_now();
       RETURN NEW;
+    END
+    $function$;
+
+CREATE OR REPLACE FUNCTION public.set_reminder_marks()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    DECLARE
+      present timestamptz := scheduling_now(NEW.crm_id);
+    BEGIN
+      DELETE FROM reminder_mark WHERE crm_id = NEW.crm_id AND provider_id = NEW.provider_id AND minutes <> ALL (NEW.reminders);
+      INSERT INTO reminder_mark (crm_id, provider_id, minutes, until)
+      SELECT DISTINCT NEW.crm_id, NEW.provider_id, length, present FROM unnest(NEW.reminders) AS length
+      ON CONFLICT DO NOTHING;
+      RETURN NULL;
     END
     $function$;
 
