@@ -27,9 +27,10 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Times
 }
 
 export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
-  const { startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } = mailData;
+  const { state, startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } = mailData;
   return {
     ...withoutNulls(others),
+    state: ParticipationState[state],
     start: new Date(startsAt),
     end: new Date(endsAt),
     address: toLocationMessage(address),

@@ -2,9 +2,11 @@ import type {
   CustomerErasureRequested,
   EmailVerificationRequested,
   ParticipationChanged,
+  ParticipationReminderDue,
 } from '@scheduling/contracts/events/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { type Effect, type Subscription, subscriptions } from '@scheduling/messaging';
+import { nameUuid } from '@scheduling/runtime';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
 import { eraseMailsTo } from './erasure/erase-address.ts';
@@ -22,6 +24,7 @@ import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 export function notificationSubscriptions(dependencies: NotificationDependencies): Subscription<NotificationSchema>[] {
   return subscriptions<NotificationSchema, 'notification'>({
     participationChanged: (change, { eventId }) => mailAboutChange(change, eventId),
+    participationReminderDue: async (reminder) => remind(reminder),
     emailVerificationRequested: (request, { eventId }) => mailForVerification(dependencies, request, eventId),
     userDeleted: async (user) => (tx) => eraseUser(tx, user),
     customerErasureRequested: (request) => eraseCustomer(dependencies, request),
@@ -58,6 +61,33 @@ async function mailAboutChange(
     providerId,
     actor,
     previousEventId,
+  });
+}
+
+/**
+ * Whatever event says that a reminder is due, it is the same mail: calendar may say so again after its database was
+ * restored from a backup, or the clock of a sandbox was set back.
+ */
+function remind({
+  crmId,
+  participationId,
+  version,
+  customerId,
+  providerId,
+  start,
+  minutes,
+  expiresAt,
+}: ParticipationReminderDue): Effect<NotificationSchema> {
+  return storeUnwrittenMail({
+    crmId,
+    eventId: nameUuid(participationId, `${start} ${minutes}`),
+    participationId,
+    version,
+    mail: { template: 'booking-reminder' },
+    customerId,
+    providerId,
+    actor: 'service',
+    reminder: { startsAt: start, expiresAt },
   });
 }
 

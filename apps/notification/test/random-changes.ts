@@ -467,6 +467,7 @@ function calendarOf(template: MailTemplate, isInvited: boolean): CalendarMethod 
     case 'request-declined':
     case 'request-withdrawn':
     case 'request-changed':
+    case 'booking-reminder':
     case 'email-verification':
       return undefined;
     default:

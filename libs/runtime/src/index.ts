@@ -64,5 +64,5 @@ export {
   startTracing,
 } from './tracing.ts';
 export { readTracingSettings, type TracingSettings } from './tracing-settings.ts';
-export { isUuid, lowestId } from './uuid.ts';
+export { isUuid, lowestId, nameUuid } from './uuid.ts';
 export { within } from './within.ts';

@@ -10,6 +10,7 @@ export const participationMailTemplates = [
   'request-changed',
   'booking-cancelled',
   'appointment-cancelled',
+  'booking-reminder',
 ] as const;
 export type ParticipationMailTemplate = (typeof participationMailTemplates)[number];
 

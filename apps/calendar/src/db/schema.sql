@@ -1878,7 +1878,7 @@ BEGIN
         -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
         'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
         'reference', participation.reference, 'customerId', participation.customer_id,
-        'name', participation.name, 'email', participation.email,
+        'name', participation.name, 'email', participation.email, 'state', participation.state,
         'message', (
           SELECT text FROM participation_message AS message
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),

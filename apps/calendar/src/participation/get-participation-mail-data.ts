@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
 import { isUuid } from '@scheduling/runtime';
-import type { Location } from '../db/schema.ts';
+import type { Location, ParticipationState } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 export interface MailDataKey {
@@ -17,6 +17,7 @@ export interface ParticipationMailData {
    */
   currentVersion: number;
   reference: string;
+  state: ParticipationState;
   /** The text that the caller sent with this version. */
   message: string | null;
   /** Null for a participant embedded in the creation of the appointment, who has a name and perhaps an address here. */

@@ -8,8 +8,12 @@ import {
   sqlFiles,
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
+import * as reminders from './migrations/0001-reminders.ts';
 
-const migrations = { '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']) };
+const migrations = {
+  '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
+  '0001-reminders': reminders,
+};
 
 const functions = sqlFiles(import.meta.url, [
   '../mail/store-mail.sql',

@@ -188,6 +188,8 @@ CREATE TABLE unwritten_mail (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   previous_event_id uuid,
   failures integer NOT NULL DEFAULT 0,
+  starts_at timestamp with time zone,
+  expires_at timestamp with time zone,
   CONSTRAINT unwritten_mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT unwritten_mail_state_check CHECK ((state = 'pending'::text)),
   CONSTRAINT unwritten_mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
@@ -466,11 +468,12 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
   ) THEN RETURN NULL; END IF;
 
-  INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id)
+  INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
+    expires_at)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent',
-    (request ->> 'previousEventId')::uuid)
+    (request ->> 'previousEventId')::uuid, (request ->> 'startsAt')::timestamptz, (request ->> 'expiresAt')::timestamptz)
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;

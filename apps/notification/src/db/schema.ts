@@ -115,6 +115,10 @@ export interface UnwrittenMailTable {
   state: Generated<'pending'>;
   /** The event of the previous change of the participation with a mail, which comes first. Null if there is none. */
   previousEventId: string | null;
+  /** In a reminder, the start of which it reminds. Null in other mails. */
+  startsAt: Date | null;
+  /** As in a mail: what is not written by then is not needed any more. */
+  expiresAt: Date | null;
   /** How many times it could not be written. */
   attempts: Generated<number>;
   /** How many of them were not because something did not answer. */

@@ -30,7 +30,12 @@ export interface Texts {
     byYourself: string;
   };
   /** The person's link. */
-  link: { booking: LinkTexts; request: LinkTexts };
+  link: {
+    booking: LinkTexts;
+    request: LinkTexts;
+    /** By which the person says so. */
+    attend: string;
+  };
   /** Whom to ask: the provider's address and numbers follow. */
   contact: {
     /** When the link no longer changes anything, */

@@ -62,6 +62,7 @@ const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANC
 function compose(facts: Facts, change: Change = {}): MailContent {
   const mailData: GetParticipationMailDataResponse = {
     currentVersion: 1,
+    state: 'PARTICIPATION_STATE_BOOKED',
     reference: 'R-1',
     message: facts.message,
     providerId: provider.id,
@@ -373,6 +374,18 @@ describe('the person’s link', () => {
         `>${advice} Yoga &amp; Co: <a [^>]*href="mailto:desk@yoga.example"[^>]*>desk@yoga.example</a>, <a [^>]*href="tel:\\+49301"[^>]*>\\+49 30 1</a>, ask Mia</p>`,
       ),
     );
+  });
+
+  it('of a reminder also says that the person will be there, and the mail has no message of an earlier change', () => {
+    const mail: MailOfChange = { template: 'booking-reminder' };
+    const content = withLink({ movable: true, message: 'Sorry, we had to move you.' }, mail);
+    expect(content.subject).toBe('Reminder: Yoga');
+    expect(sectionsOf(content)).toContain(`I will be there:\n${link}/attend`);
+    expect(sectionsOf(content)).toContain(`Change or cancel:\n${link}`);
+    expect(content.html).toContain(`href="${link}/attend"`);
+    expect(content.text + content.html).not.toContain('Sorry');
+    expect(content.calendars).toEqual([]);
+    expect(compose({ cancellableUntil }, { mail }).text).not.toContain('I will be there');
   });
 
   it('promises nothing if it is too late', () => {

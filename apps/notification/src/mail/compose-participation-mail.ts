@@ -7,7 +7,7 @@ import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
 import { brandOf, imprintsOf } from './brand.ts';
 import { type AppointmentFacts, describeAppointment, type Detail } from './describe-appointment.ts';
-import { actionOf, adviceOf } from './describe-link.ts';
+import { actionOf, adviceOf, replyOf } from './describe-link.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
 import { replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
 import { type MailOfChange, participationMailKinds, person } from './mail-of-change.ts';
@@ -63,7 +63,8 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
   const facts = factsOf(request);
   const name = singleLine(provider.name);
   const { subject, status, headline, lead } = texts.mails[mail.template];
-  const message = multiLine(mailData.message ?? '');
+  // What was said about the last change is not what a reminder is about.
+  const message = mail.template === 'booking-reminder' ? '' : multiLine(mailData.message ?? '');
   const label = isByPerson(request) ? texts.labels.ownMessage : texts.labels.message;
   return {
     locale,
@@ -78,6 +79,7 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
     cause: causeOf(request, texts),
     appointment: describeAppointment(facts, provider, locale, detailsOf(request, { texts, locale })),
     message: message ? { label: label(name), lines: message.split('\n') } : undefined,
+    reply: replyOf(request, texts),
     action: actionOf(request, { texts, locale }),
     advice: adviceOf(request, texts),
     calendarNote: calendarNoteOf(mail, texts),

@@ -26,6 +26,12 @@ export function actionOf(facts: LinkFacts, { texts, locale }: Language): MailPar
   return { label, url, notes: [until(formatMoment(deadline, provider.timeZone, locale))] };
 }
 
+/** By which the person says that they will be there; only in a reminder. */
+export function replyOf({ mail, link }: LinkFacts, { link: texts }: Texts): MailParts['reply'] {
+  if (link === undefined || mail.template !== 'booking-reminder') return undefined;
+  return { label: texts.attend, url: `${link}/attend` };
+}
+
 /** Whom to ask for what the link does not do, if the provider has an address or a number. */
 export function adviceOf(facts: LinkFacts, texts: Texts): MailParts['advice'] {
   const contact = contactOf(facts.provider);

@@ -26,6 +26,8 @@ export interface MailParts {
   /** What the mail is about if not an appointment. */
   facts?: Detail[] | undefined;
   message?: { label: string; lines: string[] } | undefined;
+  /** What the person can say by one click before the other action. */
+  reply?: { label: string; url: string } | undefined;
   action?: { label: string; url: string; notes: string[] } | undefined;
   /** Whom to ask, and by what. */
   advice?: { text: string; contact: ContactLine[] } | undefined;
@@ -53,6 +55,7 @@ export function renderText(parts: MailParts): string {
         .join('\n'),
     parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
+    parts.reply && `${parts.reply.label}:\n${parts.reply.url}`,
     parts.action && `${parts.action.label}:\n${parts.action.url}`,
     [...(parts.action?.notes ?? []), parts.advice && adviceLine(parts.advice)].filter(Boolean).join('\n'),
     parts.calendarNote,

@@ -62,7 +62,7 @@ it('a request that its person cancels is withdrawn, not declined', () => {
 
 describe('what a mail does to the calendar if that was not recorded', () => {
   it.each(Object.entries(participationMailKinds))('%s: $calendar', (template, { calendar }) => {
-    const known = [...mails.values(), 'request-withdrawn undefined']
+    const known = [...mails.values(), 'request-withdrawn undefined', 'booking-reminder undefined']
       .filter((mail) => mail.startsWith(`${template} `))
       .map((mail) => mail.split(' ')[1]);
     // Also removes from the calendar what may not be there.

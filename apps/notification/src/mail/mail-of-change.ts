@@ -43,6 +43,8 @@ export const participationMailKinds: Record<ParticipationMailTemplate, Participa
   'request-changed': { about: 'request', tone: 'waiting', calendar: undefined, isUrgent: false },
   'booking-cancelled': { about: 'booking', tone: 'ended', calendar: 'CANCEL', isUrgent: true },
   'appointment-cancelled': { about: 'booking', tone: 'ended', calendar: 'CANCEL', isUrgent: true },
+  // The event is in the calendar already.
+  'booking-reminder': { about: 'booking', tone: 'good', calendar: undefined, isUrgent: false },
 };
 
 /** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */

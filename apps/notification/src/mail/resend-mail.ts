@@ -24,7 +24,8 @@ export interface ResendRequest extends ParticipationKey {
 /**
  * Writes a finished mail about a participation again, from the present data, and queues it as a new mail. Rejects with
  * `provider.not_found`, `participation.not_found`, `mail.not_found`, also if the recipient was erased, `mail.pending`
- * if the mail or another copy of it waits, `mail.outdated` if the participation has changed since, or
+ * if the mail or another copy of it waits, `mail.outdated` if the participation has changed since, or if it is
+ * too late for a reminder, or
  * `mail.address_missing`.
  */
 export async function resendMail(
@@ -49,7 +50,10 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   const participationId = await findParticipationId(dependencies, request);
   const original = await requireMail(dependencies.database.kysely, { crmId, participationId, mailId });
   if (original.state === 'pending') throw new DomainError('mail.pending');
-  const { version, actor } = original;
+  const { version, actor, expiresAt } = original;
+  if (expiresAt !== null && expiresAt <= new Date()) {
+    throw new DomainError('mail.outdated', { text: 'It is too late to send the reminder again.' });
+  }
   const mailData = await dependencies.participations.getParticipationMailData({ crmId, participationId, version });
   if (mailData.currentVersion > version) throw new DomainError('mail.outdated');
   const mail = await writeParticipationMail(dependencies, {
@@ -61,7 +65,12 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
     mailData,
   });
   if (mail === undefined) throw new DomainError('mail.address_missing');
-  return { ...mail, eventId: randomUUID(), resendOf: original.resendOf ?? original.id };
+  return {
+    ...mail,
+    eventId: randomUUID(),
+    resendOf: original.resendOf ?? original.id,
+    expiresAt: expiresAt ?? undefined,
+  };
 }
 
 function changeOf({ template, calendarMethod }: Selectable<MailTable>): MailOfChange {

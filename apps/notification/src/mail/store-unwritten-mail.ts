@@ -3,7 +3,7 @@ import { currentContext, currentTraceparent, newRequestId } from '@scheduling/ru
 import type { MailOfChange } from './mail-of-change.ts';
 import { maxWaitingAboutOne, urgentTemplates } from './mail-table.ts';
 
-/** A mail about a change of a participation, as its event says it. */
+/** A mail about a participation, as its event says it. */
 export interface UnwrittenMail {
   crmId: string;
   eventId: string;
@@ -15,7 +15,9 @@ export interface UnwrittenMail {
   providerId: string;
   actor: string;
   /** The event whose mail comes first. */
-  previousEventId: string | undefined;
+  previousEventId?: string | undefined;
+  /** Of a reminder: the start of which it reminds, and when nobody needs it any more. */
+  reminder?: { startsAt: string; expiresAt: string } | undefined;
 }
 
 /**
@@ -32,6 +34,7 @@ export function storeUnwrittenMail({
   providerId,
   actor,
   previousEventId,
+  reminder,
 }: UnwrittenMail): EffectCall {
   const subject = {
     crmId,
@@ -44,6 +47,7 @@ export function storeUnwrittenMail({
     providerId,
     actor,
     previousEventId,
+    ...reminder,
   };
   const context = { requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
   const request = { ...subject, ...context, maxWaiting: maxWaitingAboutOne, urgentTemplates };

@@ -1,4 +1,5 @@
-import { type DeliveryKind, dueAfter, type Outcome, startDelivery } from '@scheduling/delivery';
+import { ParticipationState, type GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import { databaseTime, type DeliveryKind, dueAfter, type Outcome, startDelivery } from '@scheduling/delivery';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { callFunction, type Database } from '@scheduling/postgres';
 import { describeError, type Logger } from '@scheduling/runtime';
@@ -16,7 +17,10 @@ export interface MailWritingOptions {
   logger: Logger;
 }
 
-/** It is logged, so it does not contain the mail. `needless`: there is no such participation or address any more. */
+/**
+ * It is logged, so it does not contain the mail. `needless`: there is no such participation or address any more, or
+ * nothing to remind of.
+ */
 type Result = Outcome & ({ outcome: 'written' | 'needless' } | Retry);
 
 interface Retry {
@@ -62,17 +66,28 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
 }
 
 async function write(dependencies: NotificationDependencies, row: UnwrittenMailRow): Promise<MailIntent | undefined> {
-  const { crmId, aboutId: participationId, version, actor, eventId } = row;
+  const { crmId, aboutId: participationId, version, actor, eventId, expiresAt } = row;
   const mailData = await undefinedIfNotFound(
     dependencies.participations.getParticipationMailData({ crmId, participationId, version }),
   );
-  if (mailData === undefined) return undefined;
+  if (mailData === undefined || isPointless(row, mailData)) return undefined;
   const mail: MailOfChange = {
     template: row.template as MailOfChange['template'],
     calendar: row.calendarMethod ?? undefined,
   };
   const intent = await writeParticipationMail(dependencies, { crmId, participationId, version, mail, actor, mailData });
-  return intent && { ...intent, eventId };
+  return intent && { ...intent, eventId, expiresAt: expiresAt ?? undefined };
+}
+
+/** Of a reminder: the booking was cancelled or moved meanwhile, or it is too late. */
+function isPointless(
+  row: UnwrittenMailRow,
+  { state, start }: Pick<GetParticipationMailDataResponse, 'state' | 'start'>,
+): boolean {
+  const { startsAt, expiresAt } = row;
+  if (startsAt === null) return false;
+  const isAsReminded = state === ParticipationState.BOOKED && start!.getTime() === startsAt.getTime();
+  return !isAsReminded || (expiresAt !== null && expiresAt <= databaseTime(row));
 }
 
 /**

@@ -69,6 +69,7 @@ const changes: Record<ParticipationMailTemplate, Sample> = {
   'appointment-changed': { link: 'shows' },
   'request-changed': { link: 'cancels' },
   'booking-cancelled': { at: videoCall },
+  'booking-reminder': { at: videoCall },
   'appointment-cancelled': { message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
 };
 
@@ -148,6 +149,7 @@ function mailDataOf({ message, at = appointment, link }: Sample): GetParticipati
   return {
     ...at,
     currentVersion: 1,
+    state: 'PARTICIPATION_STATE_BOOKED',
     reference: 'R-2027-0815',
     message,
     providerId: provider.id,

@@ -63,6 +63,12 @@ export const texts: PartialTexts = {
       headline: 'Dieser Termin findet nicht statt',
       lead: 'Leider musste er abgesagt werden.',
     },
+    'booking-reminder': {
+      subject: (about) => `Erinnerung: ${about}`,
+      status: 'Erinnerung',
+      headline: 'Ihr Termin steht bevor',
+      lead: 'Hier sind noch einmal Zeit und Ort. Wir freuen uns auf Sie.',
+    },
     'removed-by-deletion': {
       subject: (about) => `Ihre Daten wurden gelöscht: ${about}`,
       status: 'Gelöscht',
@@ -103,6 +109,7 @@ export const texts: PartialTexts = {
       change: 'Verschieben oder stornieren',
       until: (time) => `Sie können die Anfrage bis ${time} stornieren.`,
     },
+    attend: 'Ich komme',
   },
   contact: {
     later: (provider) => `Danach wenden Sie sich bitte an ${provider}:`,

@@ -63,6 +63,12 @@ export const texts: Texts = {
       headline: 'This appointment will not take place',
       lead: 'Unfortunately it had to be cancelled.',
     },
+    'booking-reminder': {
+      subject: (about) => `Reminder: ${about}`,
+      status: 'Reminder',
+      headline: 'Your appointment is coming up',
+      lead: 'Here are the time and place once more. We look forward to seeing you.',
+    },
     'removed-by-deletion': {
       subject: (about) => `Your data was deleted: ${about}`,
       status: 'Deleted',
@@ -103,6 +109,7 @@ export const texts: Texts = {
       change: 'Move or cancel',
       until: (time) => `You can cancel the request until ${time}.`,
     },
+    attend: 'I will be there',
   },
   contact: {
     later: (provider) => `After that, please contact ${provider}:`,

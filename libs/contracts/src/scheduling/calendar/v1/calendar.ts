@@ -622,6 +622,7 @@ export interface GetParticipationMailDataResponse {
     | undefined;
   /** The same for moving it, which may not be allowed. */
   movableUntil?: Date | undefined;
+  state: ParticipationState;
 }
 
 export interface GetParticipationLinkRequest {
@@ -4944,6 +4945,7 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     selfService: false,
     cancellableUntil: undefined,
     movableUntil: undefined,
+    state: ParticipationState.UNSPECIFIED,
   };
 }
 
@@ -4993,6 +4995,9 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     }
     if (message.movableUntil !== undefined) {
       Timestamp.encode(toTimestamp(message.movableUntil), writer.uint32(122).fork()).join();
+    }
+    if (message.state !== ParticipationState.UNSPECIFIED) {
+      writer.uint32(128).int32(participationStateToNumber(message.state));
     }
     return writer;
   },
@@ -5130,6 +5135,14 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             message.movableUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5164,6 +5177,7 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     message.selfService = object.selfService ?? false;
     message.cancellableUntil = object.cancellableUntil ?? undefined;
     message.movableUntil = object.movableUntil ?? undefined;
+    message.state = object.state ?? ParticipationState.UNSPECIFIED;
     return message;
   },
 };
