@@ -1,0 +1,259 @@
+import { ParticipationState, SandboxClockServiceService } from '@scheduling/contracts/calendar/v1';
+import type { ParticipationReminderDue } from '@scheduling/contracts/events/v1';
+import { MailState } from '@scheduling/contracts/notification/v1';
+import { events } from '@scheduling/events';
+import { createClient } from '@scheduling/rpc';
+import { eventually, longTimeout } from '@scheduling/testing';
+import { sql } from 'kysely';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  crmId,
+  type NotificationUnderTest,
+  processed,
+  providerReference,
+  publishEvent,
+  setUpProvider,
+  startNotification,
+} from './notification-under-test.ts';
+
+const { BOOKED, CANCELED, DELETED } = ParticipationState;
+const sandbox = 'sandbox';
+const start = new Date('2030-07-01T10:00:00Z');
+const minuteMs = 60_000;
+
+let stack: NotificationUnderTest;
+let names = 0;
+
+beforeAll(async () => {
+  stack = await startNotification();
+  await setUpProvider(stack, sandbox, { sandbox: true });
+}, 180_000);
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+interface Booking {
+  owned: { crmId: string; providerReference: string };
+  /** Also of the appointment and the customer. */
+  reference: string;
+  email: string;
+  participationId: string;
+  customerId: string;
+  providerId: string;
+}
+
+async function book(crm = crmId): Promise<Booking> {
+  const reference = `booking-${(names += 1)}`;
+  const owned = { crmId: crm, providerReference };
+  const email = `${reference}@${crm}.example`;
+  const { customer } = await stack.customers.createCustomer({
+    ...owned,
+    customerReference: reference,
+    userName: reference,
+    email,
+    language: 'en',
+  });
+  await stack.appointments.createAppointment({
+    ...owned,
+    reference,
+    start: start.toISOString(),
+    end: new Date(start.getTime() + 60 * minuteMs).toISOString(),
+    capacity: 1,
+    acceptBookings: false,
+    resourceReference: 'room',
+    productReference: 'yoga',
+    description: reference,
+    participations: [],
+  });
+  await stack.participations.createParticipation({
+    ...owned,
+    reference,
+    appointmentReference: reference,
+    customerReference: reference,
+    state: BOOKED,
+    ignoreCapacity: false,
+    onDuplicateRaise: false,
+    sendMails: false,
+  });
+  const { id } = await stack.participations.getParticipation({ ...owned, participationReference: reference });
+  const { provider } = await stack.identity.getProvider({
+    crmId: crm,
+    key: { $case: 'reference', value: providerReference },
+  });
+  return { owned, reference, email, participationId: id, customerId: customer!.id, providerId: provider!.id };
+}
+
+/** Calendar says that a reminder of the booking is due, and notification has heard it. */
+async function remind(booking: Booking, changes: Partial<ParticipationReminderDue> = {}): Promise<void> {
+  const event = {
+    crmId: booking.owned.crmId,
+    participationId: booking.participationId,
+    version: 1,
+    providerId: booking.providerId,
+    customerId: booking.customerId,
+    start: '2030-07-01T10:00:00Z',
+    minutes: 60,
+    expiresAt: '2030-07-01T09:45:00Z',
+    ...changes,
+  };
+  const definition = events.participationReminderDue;
+  await processed(stack, definition, await publishEvent(stack, randomUUID(), definition, definition.encode(event)));
+}
+
+const mailsTo = ({ email }: Booking) =>
+  stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
+
+/** All mails to the person, once none waits any more. */
+async function finished(booking: Booking) {
+  await eventually(async () => {
+    const waiting = await stack.database.kysely
+      .selectFrom('unwrittenMail')
+      .select('id')
+      .where('aboutId', '=', booking.participationId)
+      .execute();
+    const unsent = await stack.database.kysely
+      .selectFrom('mail')
+      .select('id')
+      .where('aboutId', '=', booking.participationId)
+      .where('state', '=', 'pending')
+      .execute();
+    expect([...waiting, ...unsent]).toEqual([]);
+  });
+  return mailsTo(booking);
+}
+
+const changeState = ({ owned, reference }: Booking, state: ParticipationState) =>
+  stack.participations.updateParticipation({
+    ...owned,
+    participationReference: reference,
+    state,
+    ignoreCapacity: false,
+    sendMails: false,
+  });
+
+const setRules = (owned: Booking['owned'], selfService: boolean) =>
+  stack.bookings.updateBookingRules({
+    ...owned,
+    noHorizon: false,
+    defaultSelfService: false,
+    reminders: { minutes: [60] },
+    changeNotice: 30,
+    selfService,
+  });
+
+describe('a reminder', () => {
+  it('is sent when the time has come by the clock of the CRM, with the link, and not again when the clock was set back', async () => {
+    const booking = await book(sandbox);
+    using clocks = createClient(SandboxClockServiceService, 'calendar', stack.services.calendar.address, longTimeout);
+    const setClock = (minutesBefore: number) =>
+      clocks.setSandboxClock({ crmId: sandbox, now: new Date(start.getTime() - minutesBefore * minuteMs) });
+    const kept = async () =>
+      (await stack.sandboxMails.listSandboxMails({ crmId: sandbox, limit: 20, to: booking.email })).mails;
+
+    await setClock(90);
+    await setRules(booking.owned, true);
+    await setClock(50);
+    const [mail] = await eventually(async () => {
+      const mails = await kept();
+      expect(mails).toHaveLength(1);
+      return mails;
+    });
+    expect(mail).toMatchObject({
+      template: 'booking-reminder',
+      subject: `Reminder: ${booking.reference}`,
+      calendars: [],
+    });
+    expect(mail!.text).toMatch(/I will be there:\nhttps:\/\/booking\.example\/booking\/[\w-]+\/attend\n/);
+    expect(mail!.text).toContain('Mon, 1 Jul 2030');
+
+    const later = await book(sandbox);
+    await setClock(90);
+    await setClock(40);
+    await eventually(async () =>
+      expect(
+        (await stack.sandboxMails.listSandboxMails({ crmId: sandbox, limit: 20, to: later.email })).mails,
+      ).toHaveLength(1),
+    );
+    await finished(booking);
+    expect(await kept()).toHaveLength(1);
+  });
+
+  it('is one mail for each length and start, however often it becomes due, and can be sent again until it is too late', async () => {
+    const booking = await book();
+    await remind(booking);
+    await remind(booking);
+    await remind(booking, { minutes: 1_440 });
+    const mails = await finished(booking);
+    expect(mails.map(({ subject }) => subject)).toEqual(Array(2).fill(`Reminder: ${booking.reference}`));
+    await remind(booking);
+    expect(await finished(booking)).toHaveLength(2);
+
+    const key = { ...booking.owned, participationReference: booking.reference };
+    const [mail] = (await stack.participationMails.listParticipationMails(key)).mails;
+    await stack.participationMails.resendMail({ ...key, mailId: mail!.id });
+    expect(await finished(booking)).toHaveLength(3);
+    await stack.database.kysely.updateTable('mail').set({ expiresAt: new Date() }).where('id', '=', mail!.id).execute();
+    await expect(stack.participationMails.resendMail({ ...key, mailId: mail!.id })).rejects.toMatchObject({
+      code: 'mail.outdated',
+    });
+  });
+
+  it.each([
+    { what: 'a booking that was cancelled', change: (booking: Booking) => changeState(booking, CANCELED) },
+    { what: 'a booking that was deleted', change: (booking: Booking) => changeState(booking, DELETED) },
+    {
+      what: 'an appointment that was cancelled',
+      change: ({ owned, reference }: Booking) =>
+        stack.appointments.cancelAppointment({ ...owned, appointmentReference: reference }),
+    },
+    {
+      what: 'an appointment that was deleted',
+      change: ({ owned, reference }: Booking) =>
+        stack.appointments.deleteAppointments({
+          ...owned,
+          target: { $case: 'appointmentReference', value: reference },
+        }),
+    },
+    {
+      what: 'a booking that begins at another time now',
+      change: ({ owned, reference }: Booking) =>
+        stack.appointments.updateAppointment({
+          ...owned,
+          appointmentReference: reference,
+          start: '2030-07-01T10:15:00Z',
+          sendMails: false,
+          noAddress: false,
+        }),
+    },
+    {
+      what: 'a person who was erased',
+      change: ({ owned, reference }: Booking) =>
+        stack.customers.deleteCustomer({ ...owned, customerReference: reference, ignoreFutureAppointments: true }),
+    },
+  ])('is not sent of $what', async ({ change }) => {
+    const booking = await book();
+    await change(booking);
+    await remind(booking);
+    const mails = await finished(booking);
+    expect(mails.filter(({ subject }) => subject!.startsWith('Reminder'))).toEqual([]);
+  });
+
+  it('is not written, or given up, when it is too late', async () => {
+    const booking = await book();
+    await remind(booking, { expiresAt: new Date(Date.now() - 1_000).toISOString() });
+    expect(await finished(booking)).toEqual([]);
+
+    stack.smtp.trouble = () => ({ at: 'data', code: 451 });
+    await remind(booking, { minutes: 30 });
+    const ofBooking = stack.database.kysely
+      .updateTable('mail')
+      .set({ expiresAt: sql`now()`, dueAt: sql`now()` })
+      .where('aboutId', '=', booking.participationId)
+      .where('attempts', '>', 0);
+    await eventually(async () => expect((await ofBooking.executeTakeFirstOrThrow()).numUpdatedRows).toBe(1n));
+    expect(await finished(booking)).toEqual([]);
+    stack.smtp.trouble = () => undefined;
+    const key = { ...booking.owned, participationReference: booking.reference };
+    const { mails } = await stack.participationMails.listParticipationMails(key);
+    expect(mails).toMatchObject([{ template: 'booking-reminder', state: MailState.FAILED }]);
+  });
+});
