@@ -32,4 +32,4 @@ export const callers = {
   PublicProviderService: {
     getPublicProvider: ['page'],
   },
-} satisfies Record<string, Record<string, (Service | 'page')[]>>;
+} satisfies Record<string, Record<string, Service[]>>;

@@ -522,7 +522,7 @@ export interface paths {
         get: operations["getBookingRules"];
         /**
          * Set booking rules of a provider
-         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice` and `selfService` have an effect so far, and `confirmation` and `page` on these.
+         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders` and `selfService` have an effect so far, and `confirmation` and `page` on these.
          */
         put: operations["updateBookingRules"];
         post?: never;
@@ -1572,7 +1572,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "request-withdrawn" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled";
+            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "request-withdrawn" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled" | "booking-reminder";
             /**
              * @description `SENT`: the mail server has accepted it.
              * @enum {string}
@@ -1817,7 +1817,7 @@ export interface components {
             confirmation: "BOOKED" | "REQUESTED";
             /** @description Whether the provider has a public booking page. */
             page: boolean;
-            /** @description When reminders are sent, in minutes before the start. */
+            /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders: number[];
             /** @description Whether the provider gets an e-mail about each booking. */
             notifyProvider: boolean;
@@ -1852,7 +1852,7 @@ export interface components {
             confirmation?: "BOOKED" | "REQUESTED";
             /** @description Whether the provider has a public booking page. */
             page?: boolean;
-            /** @description When reminders are sent, in minutes before the start. */
+            /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders?: number[];
             /** @description Whether the provider gets an e-mail about each booking. */
             notifyProvider?: boolean;

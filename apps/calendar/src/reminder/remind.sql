@@ -1,6 +1,6 @@
--- Writes the reminders of a provider that are due, each as an event, and moves the provider's marks, in one transaction. What a mark says is that no reminder of its
--- length is due any more before that time: a reminder is due when the time that is its length before the start has come. So a booking that is made, moved or
--- cancelled needs nothing: what counts is the appointment as it is when the mark passes. Minutes are elapsed time.
+-- Writes the reminders of a provider that are due (interface 6.3, 10.4), each as an event, and moves the provider's marks, in one transaction. A mark says that no
+-- reminder of its length is due any more before that time: a reminder is due so many minutes, of elapsed time, before the start. So a booking that is made, moved or
+-- cancelled needs nothing: what counts is the appointment as it is when the mark passes.
 --
 -- Request: crmId, providerId; limit: so many appointments are considered, or more if some have the same time; origin (see append-events.sql).
 -- Answer: written, how many reminders; isBehind, whether there may be more that are due already.

@@ -73,7 +73,8 @@ const reminders = Type.Array(
   integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }),
   {
     maxItems: maxReminders,
-    description: 'When reminders are sent, in minutes before the start.',
+    description:
+      'When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on.',
   },
 );
 const notifyProvider = Type.Boolean({ description: 'Whether the provider gets an e-mail about each booking.' });
@@ -150,7 +151,7 @@ const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',
   summary: 'Set booking rules of a provider',
   description:
-    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice` and `selfService` have an effect so far, and `confirmation` and `page` on these.',
+    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders` and `selfService` have an effect so far, and `confirmation` and `page` on these.',
   tags: ['Slots and bookings'],
   params: providerParams,
   body: Type.Object(
