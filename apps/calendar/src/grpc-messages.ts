@@ -27,7 +27,8 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Times
 }
 
 export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
-  const { state, startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } = mailData;
+  const { state, startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } =
+    mailData;
   return {
     ...withoutNulls(others),
     state: ParticipationState[state],
