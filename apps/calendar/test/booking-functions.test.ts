@@ -81,6 +81,7 @@ const internal = new Set([
   'retry_answer',
   'scheduling_now',
   'set_changed_at',
+  'set_reminder_marks',
   'slot_details',
   'slot_of',
   'take_place',
