@@ -317,7 +317,7 @@ export interface ParticipationChanged {
 export interface ParticipationReminderDue {
   crmId: string;
   participationId: string;
-  /** Of the participation, as it is then. */
+  /** Of the participation: that of its last change about which there can be a mail. */
   version: number;
   providerId: string;
   /** Absent for one without a customer. */
