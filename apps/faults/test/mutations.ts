@@ -135,7 +135,7 @@ export const mutations: Record<string, Mutation> = {
    WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid;
   PERFORM pg_sleep(0.1);`,
     kinds: ['F19'],
-    violates: ['I7', 'I8', 'I12'],
+    violates: ['I7', 'I8'],
     and: [
       {
         file: 'apps/calendar/src/person/link-token.ts',

@@ -20,8 +20,8 @@ const reservationMs = 180_000;
 const slackMs = 15_000;
 
 /**
- * I2: what was accepted is there, once, and as it was last changed; what was rejected is not; and nothing else is
- * there. I13: a participation is that of the person whom the reference named.
+ * I2: what was accepted is there, once, and as and where it was last changed; what was rejected is not; and nothing else
+ * is there. I13: a participation is that of the person whom the reference named.
  */
 export function checkEffects(evidence: Evidence): Violation[] {
   const unresolved = evidence.journal.operations.filter(({ outcome }) => outcome === undefined);
@@ -246,9 +246,7 @@ function isAt({ provider }: Participation, place: Place, appointment: Lists['app
 
 /** Somebody said that they will be there, unless the booking has been moved or its appointment changed since. */
 function possibleAttendances({ changes, appointment }: Participation): Set<boolean> {
-  const last = changes.findLastIndex(
-    ({ to, operation }) => to === 'attending' && operation.unknowns + Number(isDone(operation)) > 0,
-  );
+  const last = changes.findLastIndex(({ to, operation }) => to === 'attending' && isPossible(operation));
   if (last < 0) return new Set([false]);
   const { operation: said } = changes[last]!;
   const later = changes.slice(last).filter(({ to, operation }) => to === 'moved' && isDone(operation));
@@ -305,6 +303,11 @@ function compare(what: string, expected: Expected[], shown: [string, string][]):
 
 export function isDone(operation: Operation | undefined): boolean {
   return operation?.outcome === 'ok';
+}
+
+/** Whether it took effect, or may have. */
+export function isPossible({ outcome, unknowns }: Operation): boolean {
+  return outcome === 'ok' || unknowns > 0;
 }
 
 function violation(text: string): Violation {

@@ -1,7 +1,6 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
-import type { Operation } from '../load/journal.ts';
 import type { Provider, Tenant } from '../load/model.ts';
-import { isDone, possibleUpdates } from './effects.ts';
+import { isDone, isPossible, possibleUpdates } from './effects.ts';
 import type { Evidence, Feed, InjectedFault, Violation } from './evidence.ts';
 import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
@@ -18,7 +17,8 @@ const transitions = new Set([
 
 /**
  * I8: every participation has gone through transitions that are permitted, and no others. I12: the feed has every event
- * once, in the order of versions, and whoever followed it has missed none, and neither has a webhook.
+ * once, in the order of versions, and whoever followed it has missed none, and neither has a webhook. I2: persons have
+ * done what they were told.
  */
 export function checkHistories({ feeds, lists, injected }: Evidence): Violation[] {
   return [...feeds].flatMap(([tenant, feed]) => [
@@ -73,11 +73,7 @@ function updatesOf({ providers }: Tenant, events: FeedEvent[]): number {
   return (appointment === undefined ? 0 : possibleUpdates(appointment).length) + (attendances?.length ?? 0);
 }
 
-function isPossible({ outcome, unknowns }: Operation): boolean {
-  return outcome === 'ok' || unknowns > 0;
-}
-
-/** I2: what persons have done is what they were told, no less and no more. */
+/** A move that a person was told of is there once, and nothing that was refused. */
 function checkPersons({ providers }: Tenant, { read }: Feed, injected: readonly InjectedFault[]): Violation[] {
   const byReference = Map.groupBy(
     read.filter(({ actor, type }) => actor === 'person' && type !== 'participation.removed'),

@@ -9,6 +9,8 @@ export interface Page {
   url: string;
   status: number;
   text: string;
+  /** Where a redirect leads. */
+  location?: string;
 }
 
 /** A form of a page, as its button submits it. */
@@ -109,6 +111,8 @@ function createSend({ network, foreignMark, journal }: PageClientOptions) {
         signal: AbortSignal.timeout(answerMs),
       });
       const page: Page = { url, status: response.status, text: await response.text() };
+      const location = response.headers.get('location');
+      if (location !== null) page.location = new URL(location, url).href;
       if (page.text.includes(foreignMark)) journal.surprises.push(`I9 ${described} returned data of another CRM`);
       if (![200, 303, 404, 409, 429, 503].includes(page.status))
         journal.surprises.push(`${described} was answered with ${page.status} ${headingOf(page)}`);

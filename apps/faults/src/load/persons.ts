@@ -102,16 +102,23 @@ async function submitAtOnce(worker: Worker, questions: (Question | undefined)[])
   await Promise.all(questions.filter((question) => question !== undefined).map((question) => submit(worker, question)));
 }
 
-async function submit({ random, journal }: Worker, { participation, action, change }: Question): Promise<void> {
+/** And opens the page to which the answer leads. */
+async function submit(worker: Worker, { participation, action, change }: Question): Promise<void> {
+  const { random, journal } = worker;
   const { provider, customer, changes } = participation;
   const operation = journal.begin(`${change.to}${byThePerson}`);
   changes.push({ ...change, operation, notify: true, byPerson: true });
   const form: Form = { action, fields: change.to === 'CANCELED' ? { message: messageOf(operation, customer) } : {} };
+  let next: string | undefined;
   await provider.tenant.pages.submit(operation, form, {
     person: customer.person,
     presses: random.chance(0.4) ? manyPresses : 1,
-    onAnswer: (page) => noteIfDead(participation, page, journal),
+    onAnswer: (page) => {
+      noteIfDead(participation, page, journal);
+      next ??= page.location;
+    },
   });
+  if (next !== undefined) await load(worker, participation, next);
 }
 
 /** The page of a participation; undefined if there is no link to it at the moment. */
