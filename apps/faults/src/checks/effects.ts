@@ -244,21 +244,32 @@ function isAt({ provider }: Participation, place: Place, appointment: Lists['app
   );
 }
 
-/** Somebody said that they will be there, unless the booking has been moved or its appointment changed since. */
+/**
+ * Somebody said that they will be there, unless the booking has been moved or its appointment changed since. Whoever is
+ * cancelled when an appointment changes is not concerned.
+ */
 function possibleAttendances({ changes, appointment }: Participation): Set<boolean> {
   const last = changes.findLastIndex(({ to, operation }) => to === 'attending' && isPossible(operation));
   if (last < 0) return new Set([false]);
   const { operation: said } = changes[last]!;
-  const later = changes.slice(last).filter(({ to, operation }) => to === 'moved' && isDone(operation));
-  const updates = appointment === undefined ? [] : possibleUpdates(appointment);
-  if (
-    later.some(({ byPerson }) => byPerson) ||
-    updates.some(({ operation }) => isDone(operation) && operation.startedMs > said.endedMs)
-  )
-    return new Set([false]);
-  const isCertain =
-    isDone(said) && later.length === 0 && updates.every(({ operation }) => operation.endedMs < said.startedMs);
-  return new Set(isCertain ? [true] : [true, false]);
+  const moves = changes.slice(last).filter(({ to, operation }) => to === 'moved' && isDone(operation));
+  const updates = (appointment === undefined ? [] : possibleUpdates(appointment)).filter(
+    ({ operation }) => operation.endedMs > said.startedMs,
+  );
+  const ends = [
+    ...changes.filter(({ to }) => to === 'CANCELED' || to === 'DELETED').map(({ operation }) => operation),
+    ...(appointment?.cancelled === undefined ? [] : [appointment.cancelled]),
+  ];
+  const isRevoked =
+    moves.some(({ byPerson }) => byPerson) ||
+    updates.some(
+      ({ operation }) =>
+        isDone(operation) &&
+        operation.startedMs > said.endedMs &&
+        ends.every(({ startedMs }) => startedMs > operation.endedMs),
+    );
+  if (isRevoked) return new Set([false]);
+  return new Set(isDone(said) && moves.length === 0 && updates.length === 0 ? [true] : [true, false]);
 }
 
 /** Undefined stands for a participation that is not there. */
