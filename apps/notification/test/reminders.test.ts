@@ -162,7 +162,7 @@ describe('a reminder', () => {
       subject: `Reminder: ${booking.reference}`,
       calendars: [],
     });
-    expect(mail!.text).toMatch(/I will be there:\nhttps:\/\/booking\.example\/booking\/[\w-]+\/attend\n/);
+    expect(mail!.text).toMatch(/I will be there:\nhttps:\/\/page\.example\/booking\/[\w-]+\/attend\n/);
     expect(mail!.text).toContain('Mon, 1 Jul 2030');
 
     const later = await book(sandbox);
