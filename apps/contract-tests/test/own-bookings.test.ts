@@ -130,7 +130,7 @@ describe('the person of a booking', () => {
     const before = await eventIn(url);
     const week = await follow(await open(url), 'Move');
     const moved = await press(await follow(week, '10:30–11:00'));
-    expect(moved.body).toContain('The booking is now at the time below.');
+    expect(moved.body).toContain('Your booking has been moved.');
     expect(moved.body).toContain('10:30–11:00');
     const after = await eventIn(url);
     expect(after.uid).toBe(before.uid);

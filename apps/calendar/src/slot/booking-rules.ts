@@ -25,12 +25,13 @@ export async function listProvidersWithoutLink(
   const [crmIds, providerIds] = [providers.map(({ crmId }) => crmId), providers.map(({ providerId }) => providerId)];
   const { rows } = await sql<ProviderId>`
     SELECT asked.crm_id, asked.provider_id
-      FROM unnest(${crmIds}::text[], ${providerIds}::uuid[]) AS asked (crm_id, provider_id)
+      FROM unnest(${crmIds}::text[], ${providerIds}::uuid[]) WITH ORDINALITY AS asked (crm_id, provider_id, number)
      WHERE NOT EXISTS (
        SELECT FROM booking_rules AS rules
         WHERE rules.crm_id = asked.crm_id AND rules.provider_id = asked.provider_id
           AND coalesce(rules.self_service, rules.page)
-     )`.execute(database.kysely);
+     )
+     ORDER BY asked.number`.execute(database.kysely);
   return rows;
 }
 

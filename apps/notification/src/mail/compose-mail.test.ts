@@ -381,7 +381,7 @@ describe('the person’s link', () => {
     const content = withLink({ movable: true, message: 'Sorry, we had to move you.' }, mail);
     expect(content.subject).toBe('Reminder: Yoga');
     expect(sectionsOf(content)).toContain(`I will be there:\n${link}/attend`);
-    expect(sectionsOf(content)).toContain(`Change or cancel:\n${link}`);
+    expect(sectionsOf(content)).toContain(`Move or cancel:\n${link}`);
     expect(content.html).toContain(`href="${link}/attend"`);
     expect(content.text + content.html).not.toContain('Sorry');
     expect(content.calendars).toEqual([]);

@@ -11425,7 +11425,7 @@ export const BookingServiceClient = makeGenericClientConstructor(
 /** Which mails have the link of the person. For operators, not for the gateway. */
 export type MailLinkServiceService = typeof MailLinkServiceService;
 export const MailLinkServiceService = {
-  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules, in the order of the request. */
   listProvidersWithoutLink: {
     path: "/scheduling.calendar.v1.MailLinkService/ListProvidersWithoutLink" as const,
     requestStream: false as const,
@@ -11442,12 +11442,12 @@ export const MailLinkServiceService = {
 } as const;
 
 export interface MailLinkServiceServer extends UntypedServiceImplementation {
-  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules, in the order of the request. */
   listProvidersWithoutLink: handleUnaryCall<ListProvidersWithoutLinkRequest, ListProvidersWithoutLinkResponse>;
 }
 
 export interface MailLinkServiceClient extends Client {
-  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules. */
+  /** Those of up to 1,000 providers whose mails have no link, according to their booking rules, in the order of the request. */
   listProvidersWithoutLink(
     request: ListProvidersWithoutLinkRequest,
     callback: (error: ServiceError | null, response: ListProvidersWithoutLinkResponse) => void,
