@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import {
   databaseServices,
   natsServices,
+  newSecretKeys,
   repositoryRoot,
   serviceEnvironment,
   services,
@@ -49,6 +50,7 @@ async function migrate(service: LimitService, url: string): Promise<void> {
     databaseUrls: unused(databaseServices, () => url),
     natsUrls: unused(natsServices, () => 'nats://127.0.0.1:1'),
     smtpUrl: '',
+    linkKeys: newSecretKeys(),
     logLevel: 'warn',
   } as unknown as Surroundings;
   const { PATH } = process.env;
