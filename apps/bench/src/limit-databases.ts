@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import {
   databaseServices,
   natsServices,
-  newSecretKeys,
+  newNamedKey,
   repositoryRoot,
   serviceEnvironment,
   services,
@@ -50,7 +50,7 @@ async function migrate(service: LimitService, url: string): Promise<void> {
     databaseUrls: unused(databaseServices, () => url),
     natsUrls: unused(natsServices, () => 'nats://127.0.0.1:1'),
     smtpUrl: '',
-    linkKeys: newSecretKeys(),
+    linkKeys: newNamedKey(),
     logLevel: 'warn',
   } as unknown as Surroundings;
   const { PATH } = process.env;

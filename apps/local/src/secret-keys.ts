@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newSecretKeys } from '@scheduling/stack';
+import { newNamedKey } from '@scheduling/stack';
 import { writeAtomically } from './data-folder.ts';
 
 /**
@@ -11,7 +11,7 @@ export async function ensureSecretKeys(dataDir: string, name: 'webhook-key' | 'l
   const file = join(dataDir, name);
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (kept !== '') return kept;
-  const key = newSecretKeys();
+  const key = newNamedKey();
   await writeAtomically(file, `${key}\n`);
   return key;
 }

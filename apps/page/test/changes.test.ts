@@ -195,6 +195,19 @@ describe('moving', () => {
     expect((await read(booking)).appointmentReference).toBe(reference);
   });
 
+  it.each([
+    'appointment=a%00b',
+    'timeslot=t%00&start=2031-06-02T08:00:00Z',
+    'timeslot=t&start=yesterday',
+    ...['%2B275760-09-13', '%2B010000-01-01', '-000001-01-01'].map((date) => `timeslot=&start=${date}T00:00:00Z`),
+    '',
+  ])('to what is no place changes nothing: %s', async (query) => {
+    const booking = await book(page);
+    const address = `${booking.path}/move/confirm?${query.replace('=&', `=${booking.timeslotReference}&`)}`;
+    for (const answer of [await page.open(address), await page.open(address, { form: {} })])
+      expect([answer.status, answer.heading]).toEqual([409, 'No longer available']);
+  });
+
   it('to a time that has just been taken leads back to the others', async () => {
     const booking = await book(page);
     const [link] = timesOf((await page.open(`${booking.path}/move`)).body).values();

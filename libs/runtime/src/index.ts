@@ -22,7 +22,7 @@ export {
 } from './mail-templates.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
-export { type NamedKey, namedKeysFormat, parseNamedKeys } from './named-keys.ts';
+export { type NamedKey, namedKeysFormat, newNamedKey, parseNamedKeys } from './named-keys.ts';
 export {
   type OperationsServer,
   type ReadinessCheck,

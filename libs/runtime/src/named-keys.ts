@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /** A key with a name, so that it can be replaced: what was made with it names it. */
 export interface NamedKey {
   id: string;
@@ -18,4 +20,9 @@ export function parseNamedKeys(text: string): NamedKey[] | undefined {
   const isValid =
     keys.every(({ key }) => key.length === keyBytes) && new Set(keys.map(({ id }) => id)).size === keys.length;
   return isValid ? keys : undefined;
+}
+
+/** A new key in this format, for local stacks and tests: operators make their own. */
+export function newNamedKey(id = 'local'): string {
+  return `${id}:${randomBytes(keyBytes).toString('base64')}`;
 }

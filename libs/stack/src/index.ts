@@ -3,6 +3,7 @@ export {
   databaseServices,
   httpServices,
   isHttpService,
+  newNamedKey,
   type NatsService,
   natsServices,
   type Service,
@@ -10,7 +11,6 @@ export {
 } from '@scheduling/runtime';
 export { choosePorts } from './choose-ports.ts';
 export { repositoryRoot } from './repository-root.ts';
-export { newSecretKeys } from './secret-keys.ts';
 export {
   databaseVariable,
   host,

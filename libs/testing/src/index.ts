@@ -16,7 +16,7 @@ export { startTestPostgres } from './postgres.ts';
 export { isTooSlow, longTimeout, patiently } from './patience.ts';
 export { someOf } from './test-scope.ts';
 export { type MetricSample, readSamples, sumSamples } from './metric-samples.ts';
-export { newNamedKey } from './named-key.ts';
+export { newNamedKey } from '@scheduling/runtime';
 export { startTestNats } from './nats.ts';
 export type { TestNats } from './test-nats.ts';
 export { repeatable, type RepeatableOperation, testRepeatableOperations, withKey } from './repeatable-operations.ts';

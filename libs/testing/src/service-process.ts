@@ -1,4 +1,5 @@
 import { type ChildExit, freePort, spawnChild, waitUntilReady } from '@scheduling/embedded';
+import { newNamedKey } from '@scheduling/runtime';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createMigratedDatabase } from './database.ts';
-import { newNamedKey } from './named-key.ts';
 
 export interface ServiceProcess extends AsyncDisposable {
   /** The address of its gRPC server, `host:port`. */

@@ -87,7 +87,8 @@ async function findFirstWeek(
   for (const target of targets) {
     const to = earliest === undefined ? end : Temporal.Instant.fromEpochMilliseconds(earliest);
     if (Temporal.Instant.compare(now, to) >= 0) break;
-    for await (const { start } of timesOf(dependencies, target, booking, { from: now, to })) {
+    // Few rows are read for the first part of a short page.
+    for await (const { start } of timesOf(dependencies, { ...target, limit: 1 }, booking, { from: now, to })) {
       earliest = start.getTime();
       break;
     }

@@ -91,7 +91,7 @@ async function readOwnBooking(
  * Calendar's copy may not know yet that an address was corrected, and then a link would still work for whoever has the
  * wrong one. Undefined for somebody who has been erased.
  */
-async function findPerson(
+export async function findPerson(
   { customers }: CalendarDependencies,
   crmId: string,
   { customerId, name, email }: Pick<OwnBookingRow, 'customerId' | 'name' | 'email'>,

@@ -1,7 +1,8 @@
-import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
+import { DomainError } from '@scheduling/errors';
 import { isUuid } from '@scheduling/runtime';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { getParticipation, type ParticipationKey } from '../participation/get-participation.ts';
+import { findPerson } from './own-booking.ts';
 
 /**
  * The token of a person's link, for the address that the person has now. Rejects with `participation.not_found`,
@@ -12,21 +13,13 @@ export async function getParticipationLink(dependencies: CalendarDependencies, k
   const { id: participationId } = await getParticipation(dependencies, key);
   const row = await dependencies.database.kysely
     .selectFrom('participation')
-    .select(['customerId', 'email'])
+    .select(['customerId', 'name', 'email'])
     .where('crmId', '=', crmId)
     .where('id', '=', participationId)
     .executeTakeFirst();
   if (row === undefined) throw new DomainError('participation.not_found');
-  const { customerId, email } = row;
-  const recipient =
-    customerId === null
-      ? undefined
-      : await undefinedIfNotFound(dependencies.customers.getRecipient({ crmId, customerId }));
-  return issueParticipationLink(dependencies, {
-    crmId,
-    participationId,
-    email: recipient?.email ?? email ?? undefined,
-  });
+  const person = await findPerson(dependencies, crmId, row);
+  return issueParticipationLink(dependencies, { crmId, participationId, email: person?.email ?? undefined });
 }
 
 /** The token of a link in a mail to this address. */

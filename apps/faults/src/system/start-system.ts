@@ -6,7 +6,7 @@ import {
   migrateService,
   type NatsService,
   natsServices,
-  newSecretKeys,
+  newNamedKey,
   publicUrl,
   type Service,
   type ServiceOptions,
@@ -206,8 +206,8 @@ async function connectAll(
     natsUrls,
     smtpUrl: await through('notification-smtp', servers.mail.url),
     addressOf: (caller, called) => addresses.get(`${caller} ${called}`)!,
-    webhookSecretKeys: newSecretKeys(),
-    linkKeys: newSecretKeys(),
+    webhookSecretKeys: newNamedKey(),
+    linkKeys: newNamedKey(),
     logLevel: 'warn',
   };
 }

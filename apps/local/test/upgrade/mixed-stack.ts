@@ -7,7 +7,7 @@ import {
   migrateService,
   type NatsService,
   natsServices,
-  newSecretKeys,
+  newNamedKey,
   publicUrl,
   type Service,
   type ServiceOptions,
@@ -64,8 +64,8 @@ export async function startMixedStack(root: string): Promise<MixedStack> {
     natsUrls,
     smtpUrl: inbox.smtpUrl,
     sandboxSmtpUrl: inbox.smtpUrl,
-    webhookSecretKeys: newSecretKeys(),
-    linkKeys: newSecretKeys(),
+    webhookSecretKeys: newNamedKey(),
+    linkKeys: newNamedKey(),
     logLevel: 'warn',
   };
   const runner = createRunner(folder, around);

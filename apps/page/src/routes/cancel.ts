@@ -23,7 +23,6 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
       const openPresent = async (): Promise<Visit> =>
         openVisit(request, (await persons.getOwnBooking({ token })).booking);
       try {
-        if (isTooLong(message)) throw new DomainError(invalidMessage);
         await persons.cancelOwnBooking({ token, message: message || undefined });
         return await reply.redirect(linksTo(request).booking('cancelled'), 303);
       } catch (error) {
@@ -35,12 +34,8 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
   };
 }
 
-const maxMessageLength = 500;
+/** One that is too long. */
 const invalidMessage = 'participation.invalid' satisfies ErrorCode;
-
-function isTooLong(message: string): boolean {
-  return Array.from(message).length > maxMessageLength;
-}
 
 function questionPage(visit: Visit, { message, isInvalid = false }: { message: string; isInvalid?: boolean }): Page {
   const { booking, provider, texts, links } = visit;

@@ -59,6 +59,7 @@ export function moveRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: 
 const takenCodes: readonly string[] = [
   'slot.unavailable',
   'slot.invalid',
+  'text.invalid',
   'timeslot.not_found',
   'appointment.not_found',
   'appointment.cancelled',
@@ -120,23 +121,14 @@ function dateOf(query: URLSearchParams): string | undefined {
   }
 }
 
-/** Postgres reads no later ones, and nobody writes them. */
-const lastYear = 9_999;
-
-/** The place that an address names; undefined if it names none that calendar could have. */
+/** The place that an address names; undefined if it names none. */
 function placeOf(query: URLSearchParams): OwnPlace | undefined {
   const [timeslot, start, appointment] = ['timeslot', 'start', 'appointment'].map((name) => query.get(name));
-  if (isReference(appointment)) return { kind: { $case: 'appointmentReference', value: appointment } };
-  if (!isReference(timeslot) || !start) return undefined;
+  if (appointment) return { kind: { $case: 'appointmentReference', value: appointment } };
+  if (!timeslot || !start) return undefined;
   const moment = new Date(start);
-  const year = moment.getUTCFullYear();
-  if (!(year >= 1 && year <= lastYear)) return undefined;
+  if (Number.isNaN(moment.getTime())) return undefined;
   return { kind: { $case: 'timeslot', value: { timeslotReference: timeslot, start: moment } } };
-}
-
-/** References have no control characters. */
-function isReference(text: string | null | undefined): text is string {
-  return Boolean(text) && !/\p{Cc}/u.test(text!);
 }
 
 /**
