@@ -49,7 +49,7 @@ export async function startWebhook(overrides: Overrides = {}): Promise<WebhookUn
     DATABASE_URL: databaseUrl,
     NATS_URL: nats.url('webhook'),
     ...addresses,
-    WEBHOOK_SECRET_KEYS: newNamedKey(),
+    WEBHOOK_SECRET_KEYS: newNamedKey('test'),
     WEBHOOK_ALLOW_PRIVATE: 'true',
   });
   const start = () =>
