@@ -19,7 +19,14 @@ import {
   TimeslotState,
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError } from '@scheduling/errors';
-import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
+import {
+  type HostedService,
+  hostOperatorService,
+  hostService,
+  partOfPages,
+  type Turn,
+  withoutNulls,
+} from '@scheduling/rpc';
 import { cancelAppointment } from './appointment/cancel-appointment.ts';
 import { createAppointment } from './appointment/create-appointment.ts';
 import { createSeries } from './appointment/create-series.ts';
@@ -192,25 +199,36 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
 }
 
 function hostPersonService(dependencies: CalendarDependencies): HostedService {
-  return hostService(PersonServiceService, callers.PersonService, {
-    getOwnBooking: async ({ token }) => ({
-      booking: toOwnBookingMessage(await requireOwnBooking(dependencies, token)),
-    }),
-    cancelOwnBooking: async (request) => ({
-      booking: toOwnBookingMessage(await cancelOwnBooking(dependencies, request)),
-    }),
-    confirmAttendance: async ({ token }) => ({
-      booking: toOwnBookingMessage(await confirmAttendance(dependencies, token)),
-    }),
-    listOwnTimes: async (request) => {
-      const { booking, times, ...week } = await listOwnTimes(dependencies, request);
-      return { ...week, booking: toOwnBookingMessage(booking), times: times.map(toOwnTimeMessage) };
+  return hostService(
+    PersonServiceService,
+    callers.PersonService,
+    {
+      getOwnBooking: async ({ token }) => ({
+        booking: toOwnBookingMessage(await requireOwnBooking(dependencies, token)),
+      }),
+      cancelOwnBooking: async (request) => ({
+        booking: toOwnBookingMessage(await cancelOwnBooking(dependencies, request)),
+      }),
+      confirmAttendance: async ({ token }) => ({
+        booking: toOwnBookingMessage(await confirmAttendance(dependencies, token)),
+      }),
+      listOwnTimes: async (request) => {
+        const { booking, times, ...week } = await listOwnTimes(dependencies, request);
+        return { ...week, booking: toOwnBookingMessage(booking), times: times.map(toOwnTimeMessage) };
+      },
+      moveOwnBooking: async ({ token, place }) => {
+        const moved = await moveOwnBooking(dependencies, { token, place: readOwnPlace(place) });
+        return { booking: toOwnBookingMessage(moved) };
+      },
     },
-    moveOwnBooking: async ({ token, place }) => {
-      const moved = await moveOwnBooking(dependencies, { token, place: readOwnPlace(place) });
-      return { booking: toOwnBookingMessage(moved) };
-    },
-  });
+    { turnOf: (request) => turnOfPages(dependencies, request) },
+  );
+}
+
+/** Those of a CRM's pages. A token that is none of ours needs no query. */
+function turnOfPages({ links }: CalendarDependencies, { token }: { token: string }): Turn | undefined {
+  const link = links.read(token);
+  return link && { owner: `pages of ${link.crmId}`, part: partOfPages };
 }
 
 function hostBookingService(dependencies: CalendarDependencies): HostedService {

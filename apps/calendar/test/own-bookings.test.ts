@@ -502,3 +502,17 @@ it('a person who cancels twice, in two processes that both wait for the same boo
   expect(await seatsOf(calendar, appointmentReference, owner.crmId)).toBe(1);
   expect(await eventsOf(calendar, reference)).toHaveLength(2);
 });
+
+it('however many open the pages of a CRM, its own calls find a connection to the database', async () => {
+  await setClock(hours(-48));
+  const { reference, token } = await bookPlace();
+  const visitors = await calendar.database.transaction(async (tx) => {
+    await sql`LOCK TABLE timeslot`.execute(tx);
+    const calls = Array.from({ length: 40 }, () => outcomeOf(calendar.persons.listOwnTimes({ token })));
+    await eventually(async () => expect(await countWaiting(calendar)).toBeGreaterThan(0));
+    expect(await stateOf(reference)).toBe(ParticipationState.BOOKED);
+    expect(await countWaiting(calendar)).toBe(1);
+    return calls;
+  });
+  expect(await Promise.all(visitors)).toContain('OK');
+});

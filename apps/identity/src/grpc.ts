@@ -5,7 +5,7 @@ import {
   PublicProviderServiceService,
   VerificationState,
 } from '@scheduling/contracts/identity/v1';
-import { type HostedService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostService, partOfPages, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
 import { updateAccount } from './account/update-account.ts';
@@ -99,11 +99,16 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
 }
 
 export function hostPublicProviderService(dependencies: IdentityDependencies): HostedService {
-  return hostService(PublicProviderServiceService, callers.PublicProviderService, {
-    getPublicProvider: async ({ providerId }) => ({
-      provider: withoutNulls(await getPublicProvider(dependencies, providerId)),
-    }),
-  });
+  return hostService(
+    PublicProviderServiceService,
+    callers.PublicProviderService,
+    {
+      getPublicProvider: async ({ providerId }) => ({
+        provider: withoutNulls(await getPublicProvider(dependencies, providerId)),
+      }),
+    },
+    { turnOf: ({ providerId }) => ({ owner: `pages of ${providerId}`, part: partOfPages }) },
+  );
 }
 
 function providerKeyOf({ crmId, key }: GetProviderRequest): ProviderKey {

@@ -31,13 +31,26 @@ export interface HostedService {
    * them may be in progress.
    */
   light?: readonly string[];
+  /** Whose turn a call takes; by default that of the CRM that the request names, and none if it names none. */
+  turnOf?: TurnOf;
 }
+
+/** Whose turn a call takes, and the part of a tenant's share that they have: all of it by default. */
+export interface Turn {
+  owner: string;
+  part?: number;
+}
+
+export type TurnOf = (request: never) => Turn | undefined;
 
 export function hostService<D extends Definition>(
   definition: D,
   callers: Callers<D>,
   handlers: Handlers<D>,
-  options: { light?: readonly (keyof D & string)[] } = {},
+  options: {
+    light?: readonly (keyof D & string)[];
+    turnOf?: (request: RequestOf<D[keyof D]>) => Turn | undefined;
+  } = {},
 ): HostedService {
   return { definition, callers, handlers, ...options };
 }

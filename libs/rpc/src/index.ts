@@ -3,6 +3,13 @@ export { type CredentialsOptions, openCredentials, type RpcCredentials } from '.
 export type { Definition, MethodDefinition, RequestOf, ResponseOf } from './definition.ts';
 export { type EnumName, enumName, enumNames } from './enum-name.ts';
 export { isUnimplemented } from './errors.ts';
-export { type Callers, type Handlers, type HostedService, hostOperatorService, hostService } from './hosted-service.ts';
-export { callWeight } from './take-turn.ts';
+export {
+  type Callers,
+  type Handlers,
+  type HostedService,
+  hostOperatorService,
+  hostService,
+  type Turn,
+} from './hosted-service.ts';
+export { callWeight, partOfPages } from './take-turn.ts';
 export { withoutNulls } from './without-nulls.ts';

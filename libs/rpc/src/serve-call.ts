@@ -15,10 +15,10 @@ import { createHash } from 'node:crypto';
 import { type MethodDefinition, spanAttributes, spanName } from './definition.ts';
 import { internalStatus, toStatus } from './errors.ts';
 import { actorHeader, idempotencyHeader, operatorHeader, requestIdHeader, traceHeader } from './headers.ts';
-import type { HostedService } from './hosted-service.ts';
+import type { HostedService, TurnOf } from './hosted-service.ts';
 import { type Caller, requireCaller } from './require-caller.ts';
 import { type MeasureCall, measureServedCalls } from './rpc-metrics.ts';
-import { callWeight, lightWeight, takeTurn } from './take-turn.ts';
+import { callWeight, lightWeight, takeTurn, turnOfCrm } from './take-turn.ts';
 
 export interface ServingOptions {
   logger: Logger;
@@ -47,6 +47,7 @@ export interface ServedMethod {
   handler: HostedService['handlers'][string];
   /** How much of a turn each call takes. */
   weight: number;
+  turnOf: TurnOf;
   /** The names in the certificates of its callers. Undefined in plain text: then callers have no names. */
   callers: readonly string[] | undefined;
   measure: MeasureCall;
@@ -59,7 +60,7 @@ export function servedMethods(
   { isMutual }: { isMutual: boolean },
   options: ServingOptions,
 ): [string, ServedMethod][] {
-  const { definition, handlers, callers, light = [] } = hosted;
+  const { definition, handlers, callers, light = [], turnOf = turnOfCrm } = hosted;
   const measure = measureServedCalls(options.metrics);
   return Object.entries(definition).map(([name, method]) => {
     const weight = light.includes(name) ? lightWeight : callWeight;
@@ -69,6 +70,7 @@ export function servedMethods(
         method,
         handler: handlers[name]!,
         weight,
+        turnOf,
         callers: isMutual ? (callers[name] ?? []) : undefined,
         measure,
         options,
@@ -86,7 +88,8 @@ export interface CallResponse {
 /** The response of a unary method, or the status with which it fails. Never rejects. */
 export function answerCall(served: ServedMethod, call: IncomingCall): Promise<CallResponse | StatusObject> {
   return serve(served, call, async () => {
-    using _turn = await takeTurn(served.options.turns, call, { weight: served.weight, signal: call.signal });
+    const { options, weight, turnOf } = served;
+    using _turn = await takeTurn(options.turns, call, { weight, turnOf, signal: call.signal });
     const response = await served.handler(call.request as never, call.signal);
     return { response, isReplay: currentContext()?.idempotency?.isReplayed === true };
   });

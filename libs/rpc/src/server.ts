@@ -130,10 +130,10 @@ async function writeMessages(
 /** Each message is made in a turn of its own; a slow reader has none. */
 async function nextMessage(
   messages: AsyncGenerator,
-  { options }: ServedMethod,
+  { options, turnOf }: ServedMethod,
   incoming: IncomingCall,
   waiting: WaitOptions,
 ): Promise<IteratorResult<unknown>> {
-  using _turn = await takeTurn(options.turns, incoming, { weight: messageWeight, ...waiting });
+  using _turn = await takeTurn(options.turns, incoming, { weight: messageWeight, turnOf, ...waiting });
   return await messages.next();
 }

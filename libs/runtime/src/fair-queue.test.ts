@@ -56,6 +56,24 @@ describe('a fair queue', () => {
     expect(order.at(-1)).toBe('heavy');
   });
 
+  it('admits less for an owner who has a part of a share, but always one piece of work', async () => {
+    const order: string[] = [];
+    const queue = new FairQueue({ capacity: 16, ...patient });
+    const enter = async (name: string, weight: number): Promise<Disposable> => {
+      const turn = await queue.enter('pages', weight, { part: 1 / 4 });
+      order.push(name);
+      return turn;
+    };
+    const first = await enter('first', 2);
+    const heavy = enter('heavy', 4);
+    (await queue.enter('other', 8))[Symbol.dispose]();
+    await settle();
+    expect(order).toEqual(['first']);
+    first[Symbol.dispose]();
+    await heavy;
+    expect(order).toEqual(['first', 'heavy']);
+  });
+
   it('lets owners take turns', async () => {
     const order: string[] = [];
     const queue = new FairQueue({ capacity: 2, ...patient });

@@ -44,6 +44,11 @@ export interface WaitOptions {
   patient?: boolean;
 }
 
+export interface EnterOptions extends WaitOptions {
+  /** The part of a share that this owner has; all of it by default. */
+  part?: number | undefined;
+}
+
 /**
  * Work that weighs more than this part of a share is heavy. After it any owner rests for as long as it took: the others
  * have half of the time.
@@ -63,6 +68,8 @@ interface Waiting {
 }
 
 interface Owner {
+  /** Of a share. */
+  part: number;
   /** The weight of its work in progress, and of the work from which it rests. */
   taken: number;
   waiting: Set<Waiting>;
@@ -112,9 +119,9 @@ export class FairQueue {
    * Waits until the owner may work; the work ends when the result is disposed of. Work that weighs more than one
    * owner's share counts as the share. Rejects with {@link QueueFull}, or with the reason of the signal.
    */
-  async enter(name: string, weight: number, waiting: WaitOptions = {}): Promise<Disposable> {
+  async enter(name: string, weight: number, { part, ...waiting }: EnterOptions = {}): Promise<Disposable> {
     waiting.signal?.throwIfAborted();
-    const owner = this.#ownerOf(name);
+    const owner = this.#ownerOf(name, part);
     const bounded = Math.min(weight, this.#share);
     if (this.#fits(name, owner, bounded)) {
       this.#recent.noteServed(name);
@@ -158,10 +165,10 @@ export class FairQueue {
     return Math.min(factor * workMs, longestRestMs);
   }
 
-  #ownerOf(name: string): Owner {
+  #ownerOf(name: string, part = 1): Owner {
     const known = this.#owners.get(name);
     if (known !== undefined) return known;
-    const owner: Owner = { taken: 0, waiting: new Set() };
+    const owner: Owner = { part, taken: 0, waiting: new Set() };
     this.#owners.set(name, owner);
     return owner;
   }
@@ -173,9 +180,9 @@ export class FairQueue {
     return ![...this.#owners].some(([name, other]) => this.#nextWithin(name, other) !== undefined);
   }
 
-  #isWithinShare(name: string, { taken }: Owner, weight: number): boolean {
+  #isWithinShare(name: string, { part, taken }: Owner, weight: number): boolean {
     const isBounded = this.#recent.doesMost(name) && this.#recent.hasCompany(name);
-    return taken === 0 || taken + weight <= (isBounded ? this.#shareInCompany : this.#share);
+    return taken === 0 || taken + weight <= part * (isBounded ? this.#shareInCompany : this.#share);
   }
 
   /** The first waiting work of an owner, if its share has room for it. */

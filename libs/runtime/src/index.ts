@@ -10,7 +10,7 @@ export {
   readEnvironment,
 } from './environment.ts';
 export { addressKey, isEmailAddress } from './email-address.ts';
-export { FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
+export { type EnterOptions, FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
 export { parseLanguageTag } from './language-tag.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
