@@ -1,5 +1,5 @@
 import type { ListOwnTimesResponse, OwnTime } from '@scheduling/contracts/calendar/v1';
-import { formatPeriod, type Period, regionalLocale } from '@scheduling/presentation';
+import { formatPeriod, formatTimes, regionalLocale, type Times } from '@scheduling/presentation';
 import { describeAdvice } from './describe-advice.ts';
 import { situationOf } from './describe-booking.ts';
 import type { PageContent } from './render-page.ts';
@@ -68,7 +68,7 @@ function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] 
   const dates = dateFormat({ booking, locale }, 'full');
   for (const { start, end, place } of times) {
     const date = dateIn(start!, booking.timeZone);
-    const period = formatPeriod(start!, end!, booking.timeZone, locale);
+    const period = formatTimes(start!, end!, booking.timeZone, locale);
     const day = days.get(date) ?? { heading: dates.format(start), times: [] };
     day.times.push({ href: links.confirm(date, place!), ...timesOf(period) });
     days.set(date, day);
@@ -89,7 +89,7 @@ function dateIn(moment: Date, timeZone: string): string {
 }
 
 /** Without the date, unless it ends on another day. */
-function timesOf({ lines: [first, last], isOneDay, unit }: Period): Omit<TimeView, 'href'> {
+function timesOf({ lines: [first, last], isOneDay, unit }: Times): Omit<TimeView, 'href'> {
   if (!isOneDay) return { text: `${first} ${last}` };
   return unit !== '' && last!.endsWith(unit) ? { text: last!.slice(0, -unit.length), unit } : { text: last! };
 }

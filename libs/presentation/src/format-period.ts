@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { occursTwice } from './occurs-twice.ts';
 
-export interface Period {
+export interface Times {
   /**
    * A date and its times, or start and end with their dates if they are on different days. With their offsets from UTC,
    * if the times alone would be ambiguous.
@@ -9,12 +9,15 @@ export interface Period {
   lines: string[];
   /** Whether it starts and ends on the same day. */
   isOneDay: boolean;
+  /** What the language writes behind a time, with the space before it; empty in most. */
+  unit: string;
+}
+
+export interface Period extends Times {
   /** Name of the time zone; both names if the clock is changed in between. */
   zone: string;
   /** Its offset from UTC, such as UTC+2; both if the clock is changed in between. */
   offset: string;
-  /** What the language writes behind a time, with the space before it; empty in most. */
-  unit: string;
   /** For the calendar icon. */
   leaf: { weekday: string; day: string; month: string };
 }
@@ -32,31 +35,39 @@ const formats = new LRUCache<string, ReturnType<typeof createFormats>, Place>({
 
 /** When an appointment takes place, in a time zone and formatted for a language. */
 export function formatPeriod(start: Date, end: Date, timeZone: string, locale: string): Period {
-  const { date, moment, time, unit, zone, weekday, day, month } = formatsOf(timeZone, locale);
-  const sameDay = date.format(start) === date.format(end);
+  const { zone, weekday, day, month } = formatsOf(timeZone, locale);
   const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, at = start): string =>
     format.formatToParts(at).find((each) => each.type === type)?.value ?? '';
-  const [first, last] = [start, end].map((instant) =>
-    Temporal.Instant.fromEpochMilliseconds(instant.getTime()).toZonedDateTimeISO(timeZone),
-  ) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime];
+  return {
+    ...formatTimes(start, end, timeZone, locale),
+    zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
+    offset: [...new Set([start, end].map((at) => nameOffset(localTime(at, timeZone))))].join(' – '),
+    leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
+  };
+}
+
+/** What {@link formatPeriod} says of the times alone: for pages with many of them. */
+export function formatTimes(start: Date, end: Date, timeZone: string, locale: string): Times {
+  const { date, moment, time, unit, ranges } = formatsOf(timeZone, locale);
+  const [first, last] = [localTime(start, timeZone), localTime(end, timeZone)];
+  const sameDay = first.toPlainDate().equals(last.toPlainDate());
   // Otherwise a period may seem to end before it starts, or to be in the other of two hours.
   const hasOffsets = first.offset !== last.offset || occursTwice(first) || occursTwice(last);
   const [ofStart, ofEnd] = hasOffsets
     ? [`${unit} (${nameOffset(first)})`, `${unit} (${nameOffset(last)})`]
     : [unit, unit];
   const [from, to] = [`${time.format(start)}${ofStart}`, `${time.format(end)}${ofEnd}`];
-  const sameMinute = sameDay && from === to;
-  const times = sameMinute ? from : hasOffsets ? `${from} – ${to}` : time.formatRange(start, end);
-  return {
-    lines: sameDay
-      ? [date.format(start), times]
-      : [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`],
-    isOneDay: sameDay,
-    zone: [...new Set([start, end].map((at) => part(zone, 'timeZoneName', at) || timeZone))].join(' – '),
-    offset: [...new Set([first, last].map(nameOffset))].join(' – '),
-    unit,
-    leaf: { weekday: part(weekday, 'weekday'), day: part(day, 'day'), month: part(month, 'month') },
-  };
+  if (!sameDay) {
+    const lines = [`${moment.format(start)}${ofStart} –`, `${moment.format(end)}${ofEnd}`];
+    return { lines, isOneDay: false, unit };
+  }
+  const ofBoth = `${from} – ${to}`;
+  const times = from === to ? from : hasOffsets ? ofBoth : ranges.memo(ofBoth, { context: [start, end] });
+  return { lines: [date.format(start), times], isOneDay: true, unit };
+}
+
+function localTime(at: Date, timeZone: string): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(at.getTime()).toZonedDateTimeISO(timeZone);
 }
 
 /** A date and a time with the short name of the time zone, such as `Tue, 1 Dec 2026, 14:00 (CET)`. */
@@ -96,6 +107,11 @@ function createFormats({ timeZone, locale }: Place) {
     moment: format({ dateStyle: 'full', timeStyle: 'short' }),
     time,
     unit: unitOf(time),
+    // To format a range takes as long as to format six times.
+    ranges: new LRUCache<string, string, [start: Date, end: Date]>({
+      max: 2_000,
+      memoMethod: (_key, _stale, { context: [start, end] }) => time.formatRange(start, end),
+    }),
     zone: format({ timeZoneName: 'long', year: 'numeric' }),
     shortDate: format({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' }),
     shortZone: format({ timeZoneName: 'short', year: 'numeric' }),

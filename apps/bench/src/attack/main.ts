@@ -20,6 +20,7 @@ import {
   createCrm,
   createParticipation,
   createPractice,
+  createTimeslot,
   type Practice,
   type TestCrm,
   unique,
@@ -65,6 +66,7 @@ const disturbed: Record<Disturbed, () => Promise<unknown>> = {
   test: await webhookTest(neighbour.crm),
   confirmation: () => confirm(noisy),
   erasure: () => erase(neighbour),
+  page: () => openTimes(neighbour),
 };
 await book(500);
 
@@ -225,6 +227,12 @@ async function erase({ crm, practice }: Tenant): Promise<void> {
   await waitUntil(isComplete, { what: 'the erasure', timeoutMs: 60_000, intervalMs: 100 });
 }
 
+/** As a person does whose address nobody else has. */
+async function openTimes({ target }: Tenant): Promise<void> {
+  const response = await fetch(`${target.link}/move`, { headers: { 'x-forwarded-for': '203.0.113.1' } });
+  expectStatus(200, { status: response.status, text: await response.text() });
+}
+
 function expectStatus(expected: number, { status, text }: { status: number; text: string }): void {
   if (status !== expected) throw new Error(`${status} ${text}`);
 }
@@ -251,8 +259,34 @@ async function tenant(): Promise<Tenant> {
       resource: practice.resource,
       customer: practice.customer,
       appointment,
+      link: await linkToMove(practice),
     },
   };
+}
+
+/** The link of a booking for which a week has 2,000 times. */
+async function linkToMove(practice: Practice): Promise<string> {
+  const { crm, at, product, customer } = practice;
+  expectStatus(200, await crm.put(`${at}/booking-rules`, { selfService: true }));
+  const today = Temporal.Now.plainDateISO('Europe/Berlin');
+  const timeslotReference = await createTimeslot(practice, {
+    start: `${today.add({ days: 1 }).toString()}T00:00`,
+    end: `${today.add({ days: 29 }).toString()}T00:00`,
+    raster: 5,
+  });
+  const reference = unique('booking');
+  const booked = await crm.post(`${at}/bookings?sendMails=false`, {
+    reference,
+    timeslotReference,
+    start: `${today.add({ days: 10 }).toString()}T10:00`,
+    productReference: product,
+    state: 'BOOKED',
+    customerReference: customer,
+  });
+  expectStatus(201, booked);
+  const linked = await crm.get<{ link: { url: string } }>(`${at}/participations/${reference}/link`);
+  expectStatus(200, linked);
+  return linked.body.link.url;
 }
 
 /** What the lists of the noisy tenant show, and what its webhooks are sent. */

@@ -10,6 +10,7 @@ import {
 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { pageNoises } from './page-noises.ts';
 
 /** What a noise needs to know about the system and the tenant that makes it. */
 export interface Target {
@@ -23,6 +24,8 @@ export interface Target {
   customer: string;
   /** An appointment with a million seats. */
   appointment: string;
+  /** Of a booking that can be moved to 2,000 times of a week. */
+  link: string;
 }
 
 /**
@@ -31,9 +34,9 @@ export interface Target {
  */
 export type Statuses = Record<number, number>;
 
-interface Noise {
+export interface Noise {
   name: string;
-  /** What one client of it does again and again, as fast as the gateway lets it. */
+  /** What one client of it does again and again, as fast as it is served. */
   clients: number;
   act: (target: Target, send: Send) => Promise<number>;
   /** What else is measured, beside the bookings, because it would suffer first. */
@@ -42,11 +45,17 @@ interface Noise {
 
 /**
  * A page of the neighbour's feed, a test of the neighbour's webhook, the confirmation of a booking of somebody else at
- * the tenant that makes the noise, or the erasure of an address by the neighbour.
+ * the tenant that makes the noise, the erasure of an address by the neighbour, or the page of a booking there.
  */
-export type Disturbed = 'events' | 'test' | 'confirmation' | 'erasure';
+export type Disturbed = 'events' | 'test' | 'confirmation' | 'erasure' | 'page';
 
-type Send = (method: string, path: string, body?: string | Buffer, headers?: Record<string, string>) => Promise<number>;
+/** A path is that of the tenant; what is no path is a whole address. */
+export type Send = (
+  method: string,
+  path: string,
+  body?: string | Buffer,
+  headers?: Record<string, string>,
+) => Promise<number>;
 
 const text = 'x'.repeat(1_000);
 
@@ -169,6 +178,7 @@ export const noises: Noise[] = [
     clients: 20,
     act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }),
   },
+  ...pageNoises,
 ];
 
 /**
@@ -255,7 +265,7 @@ export async function makeNoise({ clients, act }: Noise, target: Target, signal:
 function sender({ url, crmId, key }: Target, agent: Agent): Send {
   return (method, path, body, headers) =>
     new Promise((resolve) => {
-      const outgoing = request(`${url}/crms/${crmId}${path}`, {
+      const outgoing = request(path.startsWith('/') ? `${url}/crms/${crmId}${path}` : path, {
         method,
         agent,
         headers: {
