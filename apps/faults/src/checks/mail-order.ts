@@ -6,12 +6,15 @@ import { groupByToken, holderAs, holderOf } from './mails.ts';
 
 /** I15: no mail about a participation arrives after one about a later change of it. */
 export function checkMailOrder({ lists, system: { mail } }: Evidence): Violation[] {
-  const byToken = groupByToken(mail.mails);
+  const mails = firstCopies(mail.mails);
+  const byToken = groupByToken(mails);
   const participations = [...lists.keys()].flatMap((provider) => provider.participations);
-  return [
-    ...participations.flatMap((participation) => checkChanges(participation, byToken)),
-    ...checkCalendars(mail.mails),
-  ];
+  return [...participations.flatMap((participation) => checkChanges(participation, byToken)), ...checkCalendars(mails)];
+}
+
+/** I4 is about the others: one that was in transit while its process was stopped may arrive at any time. */
+function firstCopies(mails: readonly ReceivedMail[]): ReceivedMail[] {
+  return [...Map.groupBy(mails, ({ parsed }) => parsed.messageId ?? parsed).values()].map(([first]) => first!);
 }
 
 /** By the texts that clients gave with their changes. */
