@@ -1,7 +1,7 @@
 /**
  * The noisy-neighbour table: one tenant (or a stranger) at its limit, another one measured. For each kind of noise it
  * prints how long bookings of the other tenant take, compared with those in the quiet before, what else the noise would
- * disturb first, and the memory of the gateway and calendar. The bounds of all rows come from the quiet before all
+ * disturb first, and the memory of the gateway, calendar and page. The bounds of all rows come from the quiet before all
  * noises, because one percent of a single measurement is two requests; before a few noises it lasts longer. Exits with
  * 1 if a row is out of bounds.
  *
@@ -52,7 +52,9 @@ const warmUpMs = 2_000;
 const requestsPerSecond = 25;
 /** Between two measurements of what else a noise disturbs: a CRM can send 30 tests of webhooks in a minute. */
 const disturbedEveryMs = 2_500;
-/** What the gateway and calendar may hold. */
+/** Whose memory is measured. */
+const watched = ['gateway', 'calendar', 'page'] as const;
+/** What each of them may hold. */
 const maxMebibytes = 400;
 /** How long an erasure may take, during a noise, too. */
 const maxErasureMs = 10_000;
@@ -113,8 +115,7 @@ const columns = [
   'noisy p50 / p99',
   'failures',
   'what else: quiet, noisy p50, failures',
-  'gateway',
-  'calendar',
+  ...watched,
   'responses to the noise',
   'within bounds',
 ];
@@ -127,7 +128,7 @@ for (const { name, quiet, loud, other, memory, statuses } of rows) {
   );
   const failures = `${loud.failures} of ${loud.times.length + loud.failures}`;
   console.log(
-    `| ${[name, ...latencies, failures, describeOther(other), `${memory.gateway} MiB`, `${memory.calendar} MiB`, describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`,
+    `| ${[name, ...latencies, failures, describeOther(other), ...watched.map((service) => `${memory[service]} MiB`), describe(statuses), isGood ? 'yes' : 'NO'].join(' | ')} |`,
   );
 }
 console.log(`\np99 in the quiet before all of them: ${quietP99.toFixed(1)} ms`);
@@ -154,7 +155,7 @@ function isWithinBounds(loud: Measured, memory: Memory): boolean {
     loud.failures === 0 &&
     p99 <= 3 * quietP99 &&
     p99 <= quietP99 + 100 &&
-    Math.max(memory.gateway, memory.calendar) < maxMebibytes
+    Math.max(...Object.values(memory)) < maxMebibytes
   );
 }
 
@@ -387,10 +388,7 @@ async function fillDay({ at, crm }: Practice, resourceReference: string, day: st
 }
 
 /** In MiB. */
-interface Memory {
-  gateway: number;
-  calendar: number;
-}
+type Memory = Record<(typeof watched)[number], number>;
 
 interface Measured {
   times: number[];
@@ -456,12 +454,12 @@ function describe(statuses: Statuses): string {
 
 /** The most memory that the processes hold until the returned function is called. */
 function watchMemory(): () => Promise<Memory> {
-  const peaks: Memory = { gateway: 0, calendar: 0 };
+  const peaks: Memory = { gateway: 0, calendar: 0, page: 0 };
   const ended = new AbortController();
-  const watched = (async () => {
+  const watching = (async () => {
     while (!ended.signal.aborted) {
       const { pids } = await stack.currentInfo();
-      for (const service of ['gateway', 'calendar'] as const) {
+      for (const service of watched) {
         const status = await readFile(`/proc/${pids[service]}/status`, 'utf8').catch(() => '');
         peaks[service] = Math.max(peaks[service], Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024));
       }
@@ -470,7 +468,7 @@ function watchMemory(): () => Promise<Memory> {
   })();
   return async () => {
     ended.abort();
-    await watched;
+    await watching;
     return peaks;
   };
 }
