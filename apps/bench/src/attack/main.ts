@@ -29,16 +29,8 @@ import { query } from '@scheduling/test-stack/databases';
 import { fillFeed } from '../fill-feed.ts';
 import { waitForMails } from '@scheduling/test-stack/inbox';
 import { startTestStack } from '@scheduling/test-stack/start-test-stack';
-import {
-  bigAppointment,
-  type Disturbed,
-  erasedAddresses,
-  fullDay,
-  noises,
-  type Statuses,
-  type Target,
-  tooFullDay,
-} from './noises.ts';
+import type { Disturbed, Statuses, Target } from './noise.ts';
+import { bigAppointment, erasedAddresses, fullDay, noises, tooFullDay } from './noises.ts';
 
 /**
  * How long the quiet before a noise lasts, and all of them together: in less, one percent of the bookings is one or

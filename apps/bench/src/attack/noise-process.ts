@@ -1,5 +1,6 @@
 // A process of its own, so that making the noise takes no time of the process that measures.
-import { makeNoise, noises, type Target } from './noises.ts';
+import { makeNoise, type Target } from './noise.ts';
+import { noises } from './noises.ts';
 
 const [name, target] = process.argv.slice(2) as [string, string];
 const ended = new AbortController();

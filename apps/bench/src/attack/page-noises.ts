@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { Noise, Send, Target } from './noises.ts';
+import type { Noise, Send, Target } from './noise.ts';
 
 /** What strangers, scanners of mail providers, and persons with a link can do to the pages. */
 export const pageNoises: Noise[] = [
