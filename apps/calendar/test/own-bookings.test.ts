@@ -135,7 +135,10 @@ describe('what a person can do', () => {
         await outcomeOf(persons.cancelOwnBooking({ token })),
       ];
       expect(outcomes).toEqual(expected);
-      if (expected === gone) return;
+      if (expected === gone) {
+        expect((await refusal(linkOf(reference))).code).toBe('link.not_found');
+        return;
+      }
       const { booking } = await persons.getOwnBooking({ token });
       expect(booking?.state).toBe(expected[3] === 'OK' ? CANCELED : state);
       expect([booking!.cancellable, booking!.movable, booking!.confirmable]).toEqual([false, false, false]);
@@ -176,7 +179,7 @@ describe('a booking that its person', () => {
     expect(booking?.state).toBe(ParticipationState.CANCELED);
   });
 
-  it('will attend says so, until it is moved, with an event and without a mail', async () => {
+  it('will attend says so, until its time, address or title changes, with an event and without a mail', async () => {
     const { timeslot, reference, token } = await bookPlace();
     const confirm = () => calendar.persons.confirmAttendance({ token });
     expect((await confirm()).booking).toMatchObject({ version: 2, confirmable: false });
@@ -195,6 +198,19 @@ describe('a booking that its person', () => {
     expect(booking).toMatchObject({ version: 3, confirmable: true });
     expect(await mailVersion()).toBe(3);
     expect(await shown()).not.toHaveProperty('attendanceConfirmedAt');
+    const { appointmentReference } = await shown();
+    const address = { kind: { $case: 'text' as const, value: 'Room 2' } };
+    for (const [change, isForgotten] of [
+      [{ capacity: 2 }, false],
+      [{ description: 'Cut' }, true],
+      [{ address }, true],
+      [{ end: '2031-06-02T11:05' }, true],
+    ] as const) {
+      await confirm();
+      const request = { ...owner, appointmentReference, noAddress: false, sendMails: false, ...change };
+      await calendar.appointments.updateAppointment(request);
+      expect('attendanceConfirmedAt' in (await shown())).toBe(!isForgotten);
+    }
   });
 
   it('moves keeps its link and its state, and the link shows where it is now', async () => {
@@ -435,6 +451,7 @@ describe('a link', () => {
     expect(await see(token)).toBe('OK');
     await setClock(hours(1 + 30 * 24));
     expect(await see(token)).toBe('link.not_found');
+    expect((await refusal(linkOf(reference))).code).toBe('link.not_found');
   });
 });
 

@@ -230,6 +230,10 @@ const requests: Record<string, () => Promise<Answer>> = {
     await crm.post(`${at}/participations/b-5%40acme`, { state: 'CANCELED' });
     return crm.post(`${at}/participations/b-5%40acme`, { state: 'BOOKED' });
   },
+  'link.not_found': async () => {
+    await crm.post(`${at}/participations`, { ...participation, reference: 'b-7@acme', state: 'DELETED' });
+    return crm.get(`${at}/participations/b-7%40acme/link`);
+  },
   'mail.not_found': () => resend('m-1@acme', '0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e'),
   'mail.outdated': async () => {
     const [mail] = await sentMails({ crm, at }, 'm-1@acme');

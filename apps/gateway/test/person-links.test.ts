@@ -96,6 +96,13 @@ describe('the person’s link to a participation', () => {
     });
   });
 
+  it('does not exist if it would not work', async () => {
+    const deleted = { reference: 'd', appointmentReference: 'a', customerReference: 'c', state: 'DELETED' };
+    await send('POST', `${provider}/participations`, deleted);
+    expect((await send('GET', `${provider}/participations/d`))['participation']).toMatchObject({ state: 'DELETED' });
+    expect(await send('GET', `${provider}/participations/d/link`)).toMatchObject({ code: 'link.not_found' });
+  });
+
   it('is that by which the person says that they will be there', async () => {
     using persons = createClient(PersonServiceService, 'calendar', calendarAddress, longTimeout);
     expect((await send('GET', participation))['participation']).not.toHaveProperty('attendanceConfirmedAt');

@@ -437,7 +437,7 @@ export interface paths {
         };
         /**
          * Get the person’s link to a participation
-         * @description The address of the page on which the person sees, moves and cancels the booking, for an SMS or a portal of the CRM. Whoever has it can do that, so give it to nobody else. It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. It does not depend on the rule `selfService`, which says whether mails have such a link.
+         * @description The address of the page on which the person sees, moves and cancels the booking, for an SMS or a portal of the CRM. Whoever has it can do that, so give it to nobody else. It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. 404 `link.not_found` if no link works any more, or if the participation is `DELETED`. It does not depend on the rule `selfService`, which says whether mails have such a link.
          */
         get: operations["getParticipationLink"];
         put?: never;
@@ -7142,7 +7142,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Not found: `provider.not_found`, `participation.not_found`. */
+            /** @description Not found: `provider.not_found`, `participation.not_found`, `link.not_found`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7150,7 +7150,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "provider.not_found" | "participation.not_found";
+                        code?: "provider.not_found" | "participation.not_found" | "link.not_found";
                     };
                 };
             };

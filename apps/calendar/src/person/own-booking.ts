@@ -59,11 +59,23 @@ interface Person {
 export async function requireOwnBooking(dependencies: CalendarDependencies, token: string): Promise<OwnBooking> {
   const { links } = dependencies;
   const link = links.read(token);
-  const row = link && (await readOwnBooking(dependencies, link));
-  const person = row && (await findPerson(dependencies, link.crmId, row));
-  if (person === undefined || !links.isIssued(token, person.email ?? undefined))
+  const booking = link && (await findOwnBooking(dependencies, link));
+  if (booking === undefined || !links.isIssued(token, booking.email ?? undefined))
     throw new DomainError('link.not_found');
-  return { ...row!, ...person, crmId: link!.crmId };
+  return booking;
+}
+
+/**
+ * A booking to which a link works, with its person as the customer service knows them at this moment; undefined if none
+ * does. Rejects with `service.unavailable` if the customer service does not answer.
+ */
+export async function findOwnBooking(
+  dependencies: CalendarDependencies,
+  key: { crmId: string; participationId: string },
+): Promise<OwnBooking | undefined> {
+  const row = await readOwnBooking(dependencies, key);
+  const person = row && (await findPerson(dependencies, key.crmId, row));
+  return person && { ...row, ...person, crmId: key.crmId };
 }
 
 /** The same booking as it is now, of a person who was found a moment ago. Rejects with `link.not_found`. */
@@ -91,10 +103,10 @@ async function readOwnBooking(
  * Calendar's copy may not know yet that an address was corrected, and then a link would still work for whoever has the
  * wrong one. Undefined for somebody who has been erased.
  */
-export async function findPerson(
+async function findPerson(
   { customers }: CalendarDependencies,
   crmId: string,
-  { customerId, name, email }: Pick<OwnBookingRow, 'customerId' | 'name' | 'email'>,
+  { customerId, name, email }: OwnBookingRow,
 ): Promise<Person | undefined> {
   if (customerId === null) return { name, email, language: null };
   const recipient = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));

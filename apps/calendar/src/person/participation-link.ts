@@ -2,24 +2,19 @@ import { DomainError } from '@scheduling/errors';
 import { isUuid } from '@scheduling/runtime';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { getParticipation, type ParticipationKey } from '../participation/get-participation.ts';
-import { findPerson } from './own-booking.ts';
+import { findOwnBooking } from './own-booking.ts';
 
 /**
- * The token of a person's link, for the address that the person has now. Rejects with `participation.not_found`,
- * `provider.not_found`, or `service.unavailable` if the customer service does not answer.
+ * The token of a person's link, for the address that the person has now. Rejects with `link.not_found` if none would
+ * work, `participation.not_found`, `provider.not_found`, or `service.unavailable` if the customer service does not
+ * answer.
  */
 export async function getParticipationLink(dependencies: CalendarDependencies, key: ParticipationKey): Promise<string> {
   const { crmId } = key;
   const { id: participationId } = await getParticipation(dependencies, key);
-  const row = await dependencies.database.kysely
-    .selectFrom('participation')
-    .select(['customerId', 'name', 'email'])
-    .where('crmId', '=', crmId)
-    .where('id', '=', participationId)
-    .executeTakeFirst();
-  if (row === undefined) throw new DomainError('participation.not_found');
-  const person = await findPerson(dependencies, crmId, row);
-  return issueParticipationLink(dependencies, { crmId, participationId, email: person?.email ?? undefined });
+  const booking = await findOwnBooking(dependencies, { crmId, participationId });
+  if (booking === undefined) throw new DomainError('link.not_found', { text: 'No link to the participation works.' });
+  return issueParticipationLink(dependencies, { crmId, participationId, email: booking.email ?? undefined });
 }
 
 /** The token of a link in a mail to this address. */

@@ -31,12 +31,12 @@ const getLinkSchema = {
   summary: 'Get the person’s link to a participation',
   description:
     'The address of the page on which the person sees, moves and cancels the booking, for an SMS or a portal of the CRM. Whoever has it can do that, so give it to nobody else. ' +
-    'It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. It does not depend on the rule `selfService`, ' +
-    'which says whether mails have such a link.',
+    'It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. 404 `link.not_found` if no link works any more, ' +
+    'or if the participation is `DELETED`. It does not depend on the rule `selfService`, which says whether mails have such a link.',
   tags: ['Participations'],
   params: participationParams,
   response: {
     200: wrapped('link', link, 'The link'),
-    ...problems(['provider.not_found', 'participation.not_found']),
+    ...problems(['provider.not_found', 'participation.not_found', 'link.not_found']),
   },
 } as const;

@@ -10843,7 +10843,7 @@ export const ParticipationServiceService = {
   },
   /**
    * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
-   * participation.not_found).
+   * participation.not_found; link.not_found if none would work).
    */
   getParticipationLink: {
     path: "/scheduling.calendar.v1.ParticipationService/GetParticipationLink" as const,
@@ -10897,7 +10897,7 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
   getParticipationMailData: handleUnaryCall<GetParticipationMailDataRequest, GetParticipationMailDataResponse>;
   /**
    * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
-   * participation.not_found).
+   * participation.not_found; link.not_found if none would work).
    */
   getParticipationLink: handleUnaryCall<GetParticipationLinkRequest, GetParticipationLinkResponse>;
   /** The same for a mail to the given address: if it is no longer the person's when the link is opened, the link is dead. Not for the gateway. */
@@ -10994,7 +10994,7 @@ export interface ParticipationServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * The token of the person's link to the booking, as long as the person has the present address. NOT_FOUND (provider.not_found,
-   * participation.not_found).
+   * participation.not_found; link.not_found if none would work).
    */
   getParticipationLink(
     request: GetParticipationLinkRequest,
