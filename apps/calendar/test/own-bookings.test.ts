@@ -331,7 +331,12 @@ describe('the times to which a booking can be moved', () => {
       const { booking } = await calendar.persons.moveOwnBooking({ token, place: place! });
       expect(booking).toMatchObject({ start: time, end });
     }
-    expect((await calendar.persons.listOwnTimes({ token, date: '2031-05-01' })).monday).toBe('2031-05-26');
+    for (const [date, monday] of [
+      ['2031-05-01', '2031-05-26'],
+      ['2041-06-05', '2041-06-03'],
+      ['+275760-09-13', '9999-12-20'],
+    ] as const)
+      expect((await calendar.persons.listOwnTimes({ token, date })).monday).toBe(monday);
     expect(await outcomeOf(calendar.persons.listOwnTimes({ token, date: 'tomorrow' }))).toBe('slot.invalid');
     await moveTo(reference, ParticipationState.CANCELED);
     expect((await calendar.persons.listOwnTimes({ token })).times).toEqual([]);

@@ -235,6 +235,23 @@ describe('moving', () => {
       expect(timesOf((await page.open(`${booking.path}/move?date=${date}`)).body).size).toBe(3);
   });
 
+  it('leads no further than 13 weeks, but asks about a later time as well as it moves there', async () => {
+    const booking = await book(page, { date: '2031-10-06' });
+    for (const [date, hasNext] of [
+      ['2031-08-18', true],
+      ['2031-08-25', false],
+      ['2031-10-06', false],
+      ['9999-12-31', false],
+    ] as const) {
+      const { status, body } = await page.open(`${booking.path}/move?date=${date}`);
+      expect([status, body.includes('Next week')], date).toEqual([200, hasNext]);
+    }
+    const [link] = timesOf((await page.open(`${booking.path}/move?date=2031-10-06`)).body).values();
+    const question = await page.open(link!);
+    expect([question.status, question.heading]).toEqual([200, 'Move this booking?']);
+    expect((await press(question.body)).status).toBe(303);
+  });
+
   it('leaves room on narrow screens: a German time ends with a word that is only heard', async () => {
     const { path } = await book(page);
     const { body } = await page.open(`${path}/move?lang=de`);

@@ -26,15 +26,18 @@ export interface OwnTime {
   address: Location | null;
 }
 
-/** How far ahead times are offered. */
+/** How far ahead a person is led. */
 const daysAhead = 91;
 const daysOfWeek = 7;
+/** The last whole week of the years that people write. */
+const lastMonday = Temporal.PlainDate.from('9999-12-20');
 const minuteMs = 60_000;
 
 /**
  * The times of a week, Monday to Sunday in the provider's time zone, to which a booking can be moved by its person, and
- * none if it cannot. Without a date: of the first week that has any. A date that is too early or too late is that of
- * the first or last week. Rejects with `link.not_found`, or `slot.invalid` for a date that is none.
+ * none if it cannot. Without a date: of the first week that has any. A date in the past is one of this week. Weeks after
+ * the last one that a person is led to have their times, too: the booking can be moved there. Rejects with
+ * `link.not_found`, or `slot.invalid` for a date that is none.
  */
 export async function listOwnTimes(
   dependencies: CalendarDependencies,
@@ -50,7 +53,7 @@ export async function listOwnTimes(
   const monday =
     date === undefined
       ? await findFirstWeek(dependencies, targets, booking, now)
-      : clamp(mondayOf(parseDate(date)), first, last);
+      : clamp(mondayOf(parseDate(date)), first, lastMonday);
   if (monday === undefined) return none;
   const from = laterOf(now, startOf(monday, booking));
   const to = startOf(monday.add({ days: daysOfWeek }), booking);

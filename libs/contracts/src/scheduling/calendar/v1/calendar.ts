@@ -735,7 +735,7 @@ export interface ListOwnTimesResponse {
     | undefined;
   /** By start, at most one with the same start. */
   times: OwnTime[];
-  /** Whether weeks before and after it can be asked for. */
+  /** Whether there is a week before it, and one after it among the next 13 weeks. Later ones can be asked for all the same. */
   hasPrevious: boolean;
   hasNext: boolean;
 }
