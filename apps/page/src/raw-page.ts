@@ -1,4 +1,5 @@
 import type { RawFailure, RawResponse } from '@scheduling/http';
+import { commonHeaders } from './render-page.ts';
 
 const statuses: Record<RawFailure, number> = {
   malformed: 400,
@@ -10,5 +11,10 @@ const statuses: Record<RawFailure, number> = {
 
 /** For what never becomes a Fastify request: no browser of a person sends it. */
 export function rawPage(failure: RawFailure): RawResponse {
-  return { status: statuses[failure], contentType: 'text/plain; charset=utf-8', body: 'The request is not valid.\n' };
+  return {
+    status: statuses[failure],
+    contentType: 'text/plain; charset=utf-8',
+    headers: commonHeaders,
+    body: 'The request is not valid.\n',
+  };
 }

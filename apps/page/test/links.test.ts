@@ -249,7 +249,16 @@ describe('while a service is down', () => {
 });
 
 it('answers what is no HTTP request', async () => {
-  const socket = connect(page.port, '127.0.0.1');
-  socket.end('nonsense\r\n\r\n');
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  const { headers } = await page.open('/booking/unknown');
+  for (const [request, status] of [
+    ['nonsense\r\n\r\n', '400 Bad Request'],
+    [`GET / HTTP/1.1\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`, '431 Request Header Fields Too Large'],
+  ] as const) {
+    const socket = connect(page.port, '127.0.0.1');
+    socket.end(request);
+    const response = await text(socket);
+    expect(response.startsWith(`HTTP/1.1 ${status}\r\n`)).toBe(true);
+    for (const name of ['cache-control', 'content-security-policy', 'x-content-type-options', 'x-robots-tag'])
+      expect(response).toContain(`\r\n${name}: ${headers.get(name)}\r\n`);
+  }
 });

@@ -8,6 +8,8 @@ export type RawFailure = 'malformed' | 'headers_too_large' | 'timeout' | 'unsupp
 export interface RawResponse {
   status: number;
   contentType: string;
+  /** Further ones. */
+  headers?: Record<string, string>;
   body: string;
 }
 
@@ -42,12 +44,13 @@ function failureOf(code: string | undefined): RawFailure {
 
 function rawResponse(failure: RawFailure, respond: RespondToFailure): string {
   const requestId = newRequestId();
-  const { status, contentType, body } = respond(failure, requestId);
+  const { status, contentType, headers = {}, body } = respond(failure, requestId);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `Content-Type: ${contentType}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
     '',
     body,
