@@ -25,11 +25,14 @@ export function linesOfLocation(location: Location | undefined, locale: string):
   }
 }
 
+/** Of all codes that no country has, the only one with a name: "Unknown Region". */
+const noCountry = 'ZZ';
+
 function countryName(code: string | undefined, locale: string): string | undefined {
   // Anything that is not a country code is left as it is.
-  return code && /^[A-Z]{2}$/i.test(code)
-    ? (new Intl.DisplayNames(locale, { type: 'region' }).of(code.toUpperCase()) ?? code)
-    : code;
+  if (!code || !/^[A-Z]{2}$/i.test(code)) return code;
+  const region = code.toUpperCase();
+  return region === noCountry ? region : new Intl.DisplayNames(locale, { type: 'region' }).of(region);
 }
 
 /** Set when the place is the URL of a page, such as a video call. */
