@@ -1,6 +1,12 @@
 import { type NatsSettings, readOptionalNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { type DatabaseService, databaseServices, type EnvironmentReader, readEnvironment } from '@scheduling/runtime';
+import {
+  type DatabaseService,
+  databaseServices,
+  type EnvironmentReader,
+  readEnvironment,
+  readPageUrl,
+} from '@scheduling/runtime';
 import { userInfo } from 'node:os';
 
 /** A running system; anything not given is not checked. */
@@ -26,7 +32,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): System {
     return {
       operator: read.text('OPERATOR_NAME', userInfo().username),
       gateway,
-      page: read.url('PAGE_URL', ['http:', 'https:'], '') || gateway,
+      page: readPageUrl(read, () => gateway ?? '') || undefined,
       services: readAddresses(read),
       nats: readOptionalNatsSettings(read),
       smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,

@@ -1,6 +1,6 @@
 import { type NatsSettings, readNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { readEnvironment, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
+import { readEnvironment, readPageUrl, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
 
 export interface Config {
   listenHost: string;
@@ -35,7 +35,7 @@ export interface Config {
 /** The only reader of the environment. Throws an EnvironmentError that names every fault. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return readEnvironment(environment, (read) => {
-    const publicUrl = withoutSlash(read.url('PUBLIC_URL', ['http:', 'https:']));
+    const publicUrl = read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, '');
     return {
       listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
       httpPort: read.port('HTTP_PORT', 8080),
@@ -50,13 +50,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       notificationAddress: read.text('NOTIFICATION_ADDRESS'),
       webhookAddress: read.text('WEBHOOK_ADDRESS'),
       publicUrl,
-      pageUrl: withoutSlash(read.url('PAGE_URL', ['http:', 'https:'], '')) || publicUrl,
+      pageUrl: readPageUrl(read, () => publicUrl),
       contactEmail: read.text('CONTACT_EMAIL', ''),
       trustedProxies: read.text('TRUSTED_PROXIES', ''),
     };
   });
-}
-
-function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, '');
 }

@@ -1,4 +1,4 @@
-import { readEnvironment } from '@scheduling/runtime';
+import { readEnvironment, readPageUrl } from '@scheduling/runtime';
 import { readServiceSettings } from '@scheduling/service';
 
 export type Config = ReturnType<typeof readConfig>;
@@ -27,7 +27,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       /** The public URL of the gateway: the base of the links to verify addresses. */
       publicUrl,
       /** The public URL of the pages for persons, without a trailing slash: the base of the links to their bookings. */
-      pageUrl: (read.url('PAGE_URL', ['http:', 'https:'], '') || publicUrl).replace(/\/+$/, ''),
+      pageUrl: readPageUrl(read, () => publicUrl),
     };
   });
 }

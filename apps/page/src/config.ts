@@ -1,5 +1,5 @@
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { readEnvironment, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
+import { readEnvironment, readPageUrl, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
 
 export interface Config {
   listenHost: string;
@@ -24,20 +24,16 @@ export interface Config {
 
 /** The only reader of the environment. Throws an EnvironmentError that names every fault. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  return readEnvironment(environment, (read) => {
-    const publicUrl = read.url('PUBLIC_URL', ['http:', 'https:'], '');
-    return {
-      listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
-      httpPort: read.port('HTTP_PORT', 8080),
-      metricsPort: read.port('METRICS_PORT', 9_090),
-      tlsFiles: readTlsFiles(read),
-      logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
-      tracing: readTracingSettings(read),
-      identityAddress: read.text('IDENTITY_ADDRESS'),
-      calendarAddress: read.text('CALENDAR_ADDRESS'),
-      // Without both, it is this one that is missing.
-      pageUrl: read.url('PAGE_URL', ['http:', 'https:'], publicUrl || undefined).replace(/\/+$/, ''),
-      trustedProxies: read.text('TRUSTED_PROXIES', ''),
-    };
-  });
+  return readEnvironment(environment, (read) => ({
+    listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+    httpPort: read.port('HTTP_PORT', 8080),
+    metricsPort: read.port('METRICS_PORT', 9_090),
+    tlsFiles: readTlsFiles(read),
+    logLevel: read.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'info'),
+    tracing: readTracingSettings(read),
+    identityAddress: read.text('IDENTITY_ADDRESS'),
+    calendarAddress: read.text('CALENDAR_ADDRESS'),
+    pageUrl: readPageUrl(read, () => read.url('PUBLIC_URL', ['http:', 'https:'])),
+    trustedProxies: read.text('TRUSTED_PROXIES', ''),
+  }));
 }

@@ -29,6 +29,7 @@ export {
   failedChecks,
   startOperationsServer,
 } from './operations-server.ts';
+export { readPageUrl } from './page-url.ts';
 export { FatalError, runProcess } from './process.ts';
 export { reasonOf } from './reason-of.ts';
 export {

@@ -42,7 +42,7 @@ async function checkGateway({ gateway }: System): Promise<Finding> {
  */
 async function checkPage({ page }: System): Promise<Finding> {
   if (page === undefined) return notChecked('page', 'PAGE_URL');
-  const url = `${page.replace(/\/+$/, '')}/booking/doctor`;
+  const url = `${page}/booking/doctor`;
   try {
     const { status, headers, body } = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
     await body?.cancel();
