@@ -309,3 +309,73 @@ describe('moving', () => {
     expect(body).toContain('(UTC+2 – UTC+1)');
   });
 });
+
+describe('what is not offered', () => {
+  const { RESERVED, REQUESTED, BOOKED } = ParticipationState;
+  const [early, late, over] = ['2031-05-28T08:00:00Z', '2031-06-02T07:00:00Z', '2031-06-02T09:00:00Z'];
+  const [cancelled, notHere] = ['Already cancelled', 'Not possible here'];
+  const [noCancelling, noMove, noAnswer] = ['Too late to cancel here', 'Too late to move here', 'No longer needed'];
+  const byPerson = ({ path }: BookingUnderTest) => page.open(`${path}/cancel`, { form: {} });
+  const byCrm = ({ reference }: BookingUnderTest) => cancelByCrm(page, reference);
+  const whole = ({ appointmentReference }: BookingUnderTest) =>
+    page.appointments.cancelAppointment({ ...owner, appointmentReference });
+
+  interface Case {
+    what: string;
+    state: ParticipationState;
+    now: string;
+    end?: (booking: BookingUnderTest) => Promise<unknown>;
+    /** What the pages for cancelling, moving and saying that one will be there are called; undefined: it is offered. */
+    headings: [cancel: string | undefined, move: string | undefined, attend: string | undefined];
+  }
+  const cases: Case[] = [
+    { what: 'a booking', state: BOOKED, now: early, headings: [undefined, undefined, undefined] },
+    { what: 'a booking, too late', state: BOOKED, now: late, headings: [noCancelling, noMove, undefined] },
+    { what: 'a booking that is over', state: BOOKED, now: over, headings: [noCancelling, noMove, noAnswer] },
+    { what: 'a request', state: REQUESTED, now: early, headings: [undefined, undefined, notHere] },
+    { what: 'a request, too late', state: REQUESTED, now: late, headings: [undefined, noMove, notHere] },
+    { what: 'a request that has lapsed', state: REQUESTED, now: over, headings: [noCancelling, noMove, noAnswer] },
+    { what: 'a reservation', state: RESERVED, now: early, headings: [notHere, notHere, notHere] },
+    ...Object.entries({ 'its person': byPerson, 'the CRM': byCrm, 'the end of its appointment': whole }).flatMap(
+      ([who, end]) =>
+        [BOOKED, REQUESTED].map((state): Case => ({
+          what: `what was ${state} and is cancelled by ${who}`,
+          state,
+          now: early,
+          end,
+          headings: [cancelled, cancelled, cancelled],
+        })),
+    ),
+  ];
+
+  it.each(cases)('has no button and is not done: $what', async ({ state, now, end, headings }) => {
+    const booking = await book(page, { state });
+    await end?.(booking);
+    await setClock(page, now);
+    const stored = () => page.participations.getParticipation({ ...owner, participationReference: booking.reference });
+    const before = await stored();
+    const { body } = await page.open(booking.path);
+    const place = `timeslot=${booking.timeslotReference}&start=2031-06-02T08:30:00Z`;
+    const actions = [
+      { button: 'cancel', pages: ['cancel'] },
+      { button: 'move', pages: ['move', `move/confirm?date=2031-06-02&${place}`] },
+      { button: 'attend', pages: ['attend'] },
+    ];
+    for (const [index, { button, pages }] of actions.entries()) {
+      const heading = headings[index];
+      expect(body.includes(`${booking.path}/${button}"`), button).toBe(heading === undefined);
+      if (heading === undefined) continue;
+      for (const address of pages) {
+        const { status, heading: shown } = await page.open(`${booking.path}/${address}`);
+        expect([status, shown], address).toEqual([200, heading]);
+      }
+      const answer = await page.open(`${booking.path}/${pages.at(-1)}`, { form: {} });
+      // Cancelling again leads to the page of the booking.
+      const refused = heading === cancelled ? 200 : 409;
+      expect([answer.status, answer.heading], button).toEqual(
+        heading === cancelled && button === 'cancel' ? [303, undefined] : [refused, heading],
+      );
+    }
+    expect(await stored()).toEqual(before);
+  });
+});
