@@ -470,6 +470,17 @@ describe('reminders', () => {
     expect(await newRemindersOf(ids)).toEqual([ids]);
   });
 
+  it('are written if they are due at the very time to which the clock of a sandbox is set back', async () => {
+    const { sandbox } = owners;
+    const setClock = (minutes: number) => calendar.clocks.setSandboxClock({ crmId: 'sandbox', now: dateOf(minutes) });
+    await setRealClock(0);
+    await setClock(5_000);
+    const ids = await bookQuietly(sandbox, [4_060]);
+    await setClock(4_000);
+    await runRounds();
+    expect(await newRemindersOf(ids)).toEqual([ids]);
+  });
+
   it('of more appointments than are considered at once are written in their order, each once', async () => {
     const owner = { crmId: 'two', providerReference: 'p1' };
     const ids = await bookQuietly(owner, [110, 90, 100, 100]);
