@@ -3,7 +3,7 @@ import { type Service, services } from '@scheduling/stack';
 import { eventually, sumSamples } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAdminClient } from '@scheduling/stack/admin-client';
-import { type Answer, path } from '@scheduling/test-stack/client';
+import { type Answer, path, untilServed } from '@scheduling/test-stack/client';
 import {
   createAppointment,
   createCrm,
@@ -14,8 +14,9 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { waitForFeed } from '../feed.ts';
+import { query } from '@scheduling/test-stack/databases';
 import { waitForMails } from '@scheduling/test-stack/inbox';
-import { mailsAt, sentMails } from '../mails.ts';
+import { mailsAt, type ParticipationMail, sentMails } from '../mails.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { kill, whileHanging } from './processes.ts';
 import { practiceForFaults } from './stack-with-faults.ts';
@@ -271,6 +272,108 @@ describe('a booking made while something it depends on is down', timed, () => {
       'Your booking: Haircut',
       'Your request: Haircut',
     ]);
+  });
+});
+
+describe('a reminder that becomes due while something it depends on is down', timed, () => {
+  const [soonMs, leastLeftMs] = [10_000, 15 * 60_000];
+  const start = new Date('2031-03-03T09:00Z');
+  const before = (minutes: number): Date => new Date(start.getTime() - minutes * 60_000);
+
+  interface Reminded {
+    practice: Practice;
+    /** A reminder of it is due when the clock is set to 45 minutes before the start. */
+    booked: string;
+    /** The same, but soon after that it is too late. */
+    bookedEarlier: string;
+  }
+
+  async function prepare(): Promise<Reminded> {
+    const own = await createPractice(await createCrm({ sandbox: true }, stack.info));
+    await setClock(own, before(180));
+    expect(await own.crm.put(`${own.at}/booking-rules`, { reminders: [60] })).toMatchObject({ status: 200 });
+    const book = async (at: Date) =>
+      createParticipation(
+        own,
+        await createAppointment(own, {
+          start: at.toISOString(),
+          end: new Date(at.getTime() + 3_600_000).toISOString(),
+        }),
+      );
+    const earlier = new Date(before(45).getTime() + leastLeftMs + soonMs);
+    return { practice: own, booked: await book(start), bookedEarlier: await book(earlier) };
+  }
+
+  async function setClock({ crm: sandbox }: Practice, now: Date): Promise<void> {
+    expect(await sandbox.put('/sandbox/clock', { now: now.toISOString() })).toMatchObject({ status: 200 });
+  }
+
+  /** The ids of the events, as soon as there is one. */
+  const writtenReminders = ({ practice: { crm: sandbox } }: Reminded): Promise<string[]> =>
+    waitUntil(
+      async () => {
+        const rows = await query<{ id: string }>(
+          'calendar',
+          "SELECT id FROM outbox WHERE subject LIKE '%.participation-reminder-due' AND data ->> 'crmId' = $1",
+          [sandbox.crmId],
+          stack.info,
+        );
+        return rows.length > 0 ? rows.map(({ id }) => id) : undefined;
+      },
+      { what: 'the reminders to be due', timeoutMs: healMs },
+    );
+
+  const passed = async ({ practice: { crm: sandbox } }: Reminded, time: Date): Promise<void> => {
+    const hasPassed = async (): Promise<boolean> => {
+      const { body } = await sandbox.get<{ clock: { now: string } }>('/sandbox/clock');
+      return new Date(body.clock.now) > time;
+    };
+    await waitUntil(hasPassed, { what: 'the time to pass', timeoutMs: healMs, intervalMs: 200 });
+  };
+
+  /** How many reminders of each booking have been sent once all mails of the CRM have been. */
+  async function countSent({ practice: own, booked, bookedEarlier }: Reminded, eventIds: string[]): Promise<number[]> {
+    const isDone = async (): Promise<boolean> => {
+      const [row] = await query<{ done: boolean }>(
+        'notification',
+        `SELECT (SELECT count(*) FROM inbox WHERE event_id = ANY ($1)) = cardinality($1::uuid[])
+            AND NOT EXISTS (SELECT FROM unwritten_mail WHERE crm_id = $2)
+            AND NOT EXISTS (SELECT FROM mail WHERE crm_id = $2 AND state = 'pending') AS done`,
+        [eventIds, own.crm.crmId],
+        stack.info,
+      );
+      return row!.done;
+    };
+    await waitUntil(isDone, { what: 'the mails', timeoutMs: healMs });
+    const counts = [booked, bookedEarlier].map(async (participation) => {
+      const { body } = await untilServed(() => own.crm.get<ParticipationMail[]>(mailsAt(own, participation)));
+      return body.filter(({ template, state }) => template === 'booking-reminder' && state === 'SENT').length;
+    });
+    return Promise.all(counts);
+  }
+
+  it.each(['nats', 'notification'] as const)(
+    'is sent once when %s is running again after it was killed',
+    async (unit) => {
+      const reminded = await prepare();
+      await kill(stack, unit);
+      await setClock(reminded.practice, before(45));
+      const eventIds = await writtenReminders(reminded);
+      const [ofBooked] = await countSent(reminded, eventIds);
+      expect(ofBooked).toBe(1);
+    },
+  );
+
+  it.each(['nats', 'notification'] as const)('is sent once when %s resumes, unless it is too late', async (unit) => {
+    const reminded = await prepare();
+    let eventIds: string[] = [];
+    await whileHanging(stack, unit, async () => {
+      await setClock(reminded.practice, before(45));
+      eventIds = await writtenReminders(reminded);
+      await passed(reminded, new Date(before(45).getTime() + soonMs));
+    });
+    expect(eventIds).toHaveLength(2);
+    expect(await countSent(reminded, eventIds)).toEqual([1, 0]);
   });
 });
 
