@@ -3,7 +3,7 @@ import type { ParticipationReminderDue } from '@scheduling/contracts/events/v1';
 import { MailState } from '@scheduling/contracts/notification/v1';
 import { events } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
-import { eventually, longTimeout } from '@scheduling/testing';
+import { eventually, longTimeout, whilePaused } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -102,22 +102,28 @@ async function remind(booking: Booking, changes: Partial<ParticipationReminderDu
 const mailsTo = ({ email }: Booking) =>
   stack.smtp.mails.filter(({ recipients }) => recipients.includes(email)).map(({ parsed }) => parsed);
 
+const expiryOf = (minutes: number): string =>
+  new Date(start.getTime() - Math.min(15, minutes / 2) * minuteMs).toISOString();
+
+async function waitingMails({ participationId }: Booking) {
+  const { kysely } = stack.database;
+  const unwritten = await kysely
+    .selectFrom('unwrittenMail')
+    .select('id')
+    .where('aboutId', '=', participationId)
+    .execute();
+  const mails = await kysely
+    .selectFrom('mail')
+    .select('id')
+    .where('aboutId', '=', participationId)
+    .where('state', '=', 'pending')
+    .execute();
+  return { unwritten, mails };
+}
+
 /** All mails to the person, once none waits any more. */
 async function finished(booking: Booking) {
-  await eventually(async () => {
-    const waiting = await stack.database.kysely
-      .selectFrom('unwrittenMail')
-      .select('id')
-      .where('aboutId', '=', booking.participationId)
-      .execute();
-    const unsent = await stack.database.kysely
-      .selectFrom('mail')
-      .select('id')
-      .where('aboutId', '=', booking.participationId)
-      .where('state', '=', 'pending')
-      .execute();
-    expect([...waiting, ...unsent]).toEqual([]);
-  });
+  await eventually(async () => expect(await waitingMails(booking)).toEqual({ unwritten: [], mails: [] }));
   return mailsTo(booking);
 }
 
@@ -179,9 +185,10 @@ describe('a reminder', () => {
 
   it('is one mail for each length and start, however often it becomes due, and can be sent again until it is too late', async () => {
     const booking = await book();
-    await remind(booking);
-    await remind(booking);
     await remind(booking, { minutes: 1_440 });
+    await finished(booking);
+    await remind(booking);
+    await remind(booking);
     const mails = await finished(booking);
     expect(mails.map(({ subject }) => subject)).toEqual(Array(2).fill(`Reminder: ${booking.reference}`));
     await remind(booking);
@@ -235,6 +242,31 @@ describe('a reminder', () => {
     await remind(booking);
     const mails = await finished(booking);
     expect(mails.filter(({ subject }) => subject!.startsWith('Reminder'))).toEqual([]);
+  });
+
+  it('is the shortest one of those that became due while the mail server or what reads bookings was down', async () => {
+    const booking = await book();
+    const minutes = [1_440, 120, 20];
+    stack.smtp.trouble = () => ({ at: 'data', code: 451 });
+    for (const each of minutes) await remind(booking, { minutes: each, expiresAt: expiryOf(each) });
+    await eventually(async () => expect((await waitingMails(booking)).unwritten).toEqual([]));
+    stack.smtp.trouble = () => undefined;
+    expect(await finished(booking)).toHaveLength(1);
+
+    const later = await book();
+    await whilePaused([stack.services.calendar.pid], async () => {
+      for (const each of minutes.toReversed()) await remind(later, { minutes: each, expiresAt: expiryOf(each) });
+    });
+    expect(await finished(later)).toHaveLength(1);
+    for (const reminded of [booking, later]) {
+      const sent = await stack.database.kysely
+        .selectFrom('mail')
+        .select('expiresAt')
+        .where('aboutId', '=', reminded.participationId)
+        .where('state', '=', 'sent')
+        .execute();
+      expect(sent).toEqual([{ expiresAt: new Date(expiryOf(20)) }]);
+    }
   });
 
   it('is not written, or given up, when it is too late', async () => {

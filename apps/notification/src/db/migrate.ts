@@ -17,6 +17,8 @@ const migrations = {
 
 const functions = sqlFiles(import.meta.url, [
   '../mail/store-mail.sql',
+  '../mail/has-newer-reminder.sql',
+  '../mail/supersede-older-reminders.sql',
   '../mail/read-quota-use.sql',
   '../mail/record-sent-mail.sql',
   '../mail/supersede-unwritten-mails.sql',

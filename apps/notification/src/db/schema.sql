@@ -325,6 +325,20 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.has_newer_reminder(the_crm text, participation_id uuid, its_version integer, its_expiry timestamp with time zone, its_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (
+    SELECT FROM unwritten_mail
+     WHERE crm_id = the_crm AND about_id = participation_id AND template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id)
+    UNION ALL
+    SELECT FROM mail
+     WHERE crm_id = the_crm AND about_id = participation_id AND template = 'booking-reminder' AND state = 'pending' AND resend_of IS NULL
+       AND (version, expires_at, id) > (its_version, its_expiry, its_id))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
  RETURNS TABLE("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamp with time zone, "isSuperseded" boolean)
  LANGUAGE plpgsql
@@ -358,6 +372,8 @@ BEGIN
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
                 AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
+             OR CASE WHEN mail.template = 'booking-reminder' AND mail.resend_of IS NULL
+                  THEN has_newer_reminder(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
@@ -376,7 +392,7 @@ CREATE OR REPLACE FUNCTION public.record_sent_mail(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  sent record;
+  sent mail%ROWTYPE;
 BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
@@ -387,6 +403,7 @@ BEGIN
   IF sent.sandbox AND sent.erasure_id IS NULL THEN
     INSERT INTO sandbox_mail (crm_id, mail_id, recipient, content) VALUES (sent.crm_id, sent.id, sent.recipient, sent.content);
   END IF;
+  IF sent.template = 'booking-reminder' AND sent.resend_of IS NULL THEN PERFORM supersede_older_reminders(sent); END IF;
   IF request ? 'recipientDigest' THEN
     INSERT INTO recent_mail (crm_id, mail_id, recipient_digest)
     VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
@@ -513,6 +530,8 @@ BEGIN
   IF request ? 'content' AND EXISTS (
     SELECT FROM mail AS later
      WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
+  ) OR request ->> 'template' = 'booking-reminder' AND has_newer_reminder(
+    request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'version')::int, (request ->> 'expiresAt')::timestamptz, (request ->> 'id')::uuid
   ) THEN
     PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);
     RETURN 'true';
@@ -527,6 +546,20 @@ BEGIN
     HAVING count(*) > 0;
   END IF;
   RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.supersede_older_reminders(sent mail)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM supersede_unwritten_mails(sent.crm_id, array_agg(id)) FROM unwritten_mail
+   WHERE crm_id = sent.crm_id AND about_id = sent.about_id AND template = 'booking-reminder' AND (version, expires_at, id) < (sent.version, sent.expires_at, sent.id)
+  HAVING count(*) > 0;
+  UPDATE mail SET state = 'failed', content = NULL, recipient = NULL, lease = NULL, held = false, last_error = 'superseded', finished_at = now()
+   WHERE crm_id = sent.crm_id AND about_id = sent.about_id AND template = 'booking-reminder' AND state = 'pending' AND resend_of IS NULL
+     AND (version, expires_at, id) < (sent.version, sent.expires_at, sent.id);
 END
 $function$;
 

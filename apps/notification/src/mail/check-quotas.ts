@@ -30,7 +30,8 @@ interface QuotaUse {
   inTotal: number | null;
   windowEnd: Date;
   /**
-   * The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent.
+   * The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent. Or
+   * it is a reminder, and a newer one waits.
    */
   isSuperseded: boolean;
 }
