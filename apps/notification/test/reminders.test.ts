@@ -269,6 +269,24 @@ describe('a reminder', () => {
     }
   });
 
+  it('is not sent if it has waited for the mail server, and a mail about a later change waits, too', async () => {
+    const booking = await book();
+    stack.smtp.trouble = () => ({ at: 'data', code: 451 });
+    await remind(booking);
+    await eventually(async () => expect((await waitingMails(booking)).mails).toHaveLength(1));
+    await stack.appointments.updateAppointment({
+      ...booking.owned,
+      appointmentReference: booking.reference,
+      start: '2030-07-01T10:15:00Z',
+      sendMails: true,
+      noAddress: false,
+    });
+    await eventually(async () => expect((await waitingMails(booking)).unwritten).toHaveLength(1));
+    stack.smtp.trouble = () => undefined;
+    const mails = await finished(booking);
+    expect(mails.map(({ subject }) => subject)).toEqual([expect.not.stringContaining('Reminder')]);
+  });
+
   it('is not written, or given up, when it is too late', async () => {
     const booking = await book();
     await remind(booking, { expiresAt: new Date(Date.now() - 1_000).toISOString() });

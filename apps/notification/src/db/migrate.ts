@@ -17,7 +17,7 @@ const migrations = {
 
 const functions = sqlFiles(import.meta.url, [
   '../mail/store-mail.sql',
-  '../mail/has-newer-reminder.sql',
+  '../mail/is-reminder-superseded.sql',
   '../mail/supersede-older-reminders.sql',
   '../mail/read-quota-use.sql',
   '../mail/record-sent-mail.sql',

@@ -325,18 +325,19 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.has_newer_reminder(the_crm text, participation_id uuid, its_version integer, its_expiry timestamp with time zone, its_id uuid)
+CREATE OR REPLACE FUNCTION public.is_reminder_superseded(the_crm text, participation_id uuid, its_version integer, its_expiry timestamp with time zone, its_id uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   SELECT EXISTS (
     SELECT FROM unwritten_mail
-     WHERE crm_id = the_crm AND about_id = participation_id AND template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id)
+     WHERE crm_id = the_crm AND about_id = participation_id
+       AND (version > its_version OR template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id))
     UNION ALL
     SELECT FROM mail
-     WHERE crm_id = the_crm AND about_id = participation_id AND template = 'booking-reminder' AND state = 'pending' AND resend_of IS NULL
-       AND (version, expires_at, id) > (its_version, its_expiry, its_id))
+     WHERE crm_id = the_crm AND about_id = participation_id AND state = 'pending' AND resend_of IS NULL
+       AND (version > its_version OR template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id)))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
@@ -373,7 +374,7 @@ BEGIN
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
                 AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
              OR CASE WHEN mail.template = 'booking-reminder' AND mail.resend_of IS NULL
-                  THEN has_newer_reminder(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
+                  THEN is_reminder_superseded(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
@@ -530,7 +531,7 @@ BEGIN
   IF request ? 'content' AND EXISTS (
     SELECT FROM mail AS later
      WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
-  ) OR request ->> 'template' = 'booking-reminder' AND has_newer_reminder(
+  ) OR request ->> 'template' = 'booking-reminder' AND is_reminder_superseded(
     request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'version')::int, (request ->> 'expiresAt')::timestamptz, (request ->> 'id')::uuid
   ) THEN
     PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);

@@ -31,7 +31,7 @@ interface QuotaUse {
   windowEnd: Date;
   /**
    * The mail was held, and a later urgent one about the same booking is pending, or a later urgent one is being sent. Or
-   * it is a reminder, and a newer one waits.
+   * it is a reminder, and a later mail waits.
    */
   isSuperseded: boolean;
 }

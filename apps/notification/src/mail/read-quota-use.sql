@@ -1,6 +1,7 @@
 -- Reads how many mails were sent in the current window to the recipients of some leased mails, and by some of their CRMs in total. It counts no further
 -- than the quotas. And it reads how they stand to the other mails about the same things: whether they are superseded, because a later urgent one overtakes
--- them or a newer reminder waits, and whether an earlier one is being sent. Two that were leased at the same moment see each other, whichever comes first.
+-- them or, if they are reminders, because anything later waits; and whether an earlier one is being sent. Two that were leased at the same moment see each
+-- other, whichever comes first.
 --
 -- Request: windowSeconds, toOneRecipient, inTotal, urgentTemplates; mails: an array of crmId, id, lease, recipientDigest (hexadecimal); countedCrms: ids.
 -- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, that was removed, or before which an earlier one is being sent has
@@ -37,7 +38,7 @@ BEGIN
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
                 AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
              OR CASE WHEN mail.template = 'booking-reminder' AND mail.resend_of IS NULL
-                  THEN has_newer_reminder(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
+                  THEN is_reminder_superseded(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
       FROM asked
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.

@@ -1,4 +1,4 @@
--- Drops the older reminders that wait, in the order of has-newer-reminder.sql, because this one was sent.
+-- Drops the older reminders that wait, in the order of is-reminder-superseded.sql, because this one was sent.
 CREATE OR REPLACE FUNCTION supersede_older_reminders(sent mail) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM supersede_unwritten_mails(sent.crm_id, array_agg(id)) FROM unwritten_mail
