@@ -17,8 +17,11 @@ interface Reminding {
 
 /** As many calls share a statement. */
 const providersPerTurn = 64;
-/** Of one provider and call: more would hold up the others of the statement. */
-const appointmentsPerCall = 500;
+/**
+ * Of one provider and call. After an outage all providers of a statement may have so many, with several persons in each,
+ * and 64 times 500 appointments of three persons do not fit into the time of a statement.
+ */
+const appointmentsPerCall = 100;
 
 /**
  * Writes the reminders that are due (remind.sql), of every provider that has any in its rules. CRMs take turns. A
