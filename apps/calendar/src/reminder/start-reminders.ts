@@ -1,7 +1,11 @@
 import { type Loop, startLoop } from '@scheduling/runtime';
 import { type ReminderDependencies, writeReminders } from './write-reminders.ts';
 
-const everyMs = 30_000;
+/**
+ * With the time that a round takes, and the mail, a reminder is sent within half a minute (interface 6.3). One of a minute
+ * is of no use later than that, and is left out.
+ */
+const everyMs = 20_000;
 
 /** Writes the reminders that are due, in every replica. Whoever sets the clock of a sandbox wakes one. */
 export function startReminders(dependencies: ReminderDependencies): Loop {
