@@ -1,6 +1,6 @@
--- Whether a reminder need not be sent, because something else about the same participation waits: a mail about a later change, which says what is true now, or a
--- newer reminder. Reminders that wait at the same time have become due during an outage, and say the same, so one is sent: the newest, which is the shortest. Their
--- order is the same wherever it is asked for, so two of them never give way to each other. Copies that were requested (interface 4.3) do not count.
+-- Whether a reminder need not be sent (interface 6.3), because something else about the same participation waits: a mail about a later change, which says what is
+-- true now, or a newer reminder. Reminders that wait at the same time have become due during an outage, and say the same, so one is sent: the newest, which is the
+-- shortest. Their order is the same wherever it is asked for, so two of them never give way to each other. Copies that were requested do not count.
 CREATE OR REPLACE FUNCTION is_reminder_superseded(the_crm text, participation_id uuid, its_version integer, its_expiry timestamptz, its_id uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (
     SELECT FROM unwritten_mail
