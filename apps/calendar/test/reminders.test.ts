@@ -25,7 +25,7 @@ const base = new Date(Math.ceil(Date.now() / (60 * minuteMs)) * 60 * minuteMs);
  * The clocks are set to multiples of this, and go on for some seconds then. With the start and the lengths of all
  * reminders, nothing is closer than a minute to what the rules compare it with.
  */
-const grid = 7;
+const grid = 11;
 const startOffset = 6;
 const lengths = [10, 30, 60, 120, 1_440, 2_880];
 const onGrid = (minutes: number): number => Math.floor(minutes / grid) * grid;
@@ -140,8 +140,8 @@ interface Booking {
   state: ParticipationState;
   /** Whether the person has said that they will be there. */
   isAttending: boolean;
-  /** In real time. */
-  changedAt: number;
+  /** When it was made, confirmed, or moved to its time, in real time. */
+  arrangedAt: number;
   /** How often the clock of the sandbox had been set then. */
   clockSettings: number;
 }
@@ -183,9 +183,10 @@ class Diary {
     });
   }
 
-  #isWorthSending({ appointment, changedAt, clockSettings }: Booking, minutes: number, realNow: number): boolean {
+  #isWorthSending({ appointment, arrangedAt, clockSettings }: Booking, minutes: number, realNow: number): boolean {
     const isTooLate = appointment.start - realNow - this.ahead < Math.min(15, minutes / 2);
-    const isJustRead = clockSettings === this.clockSettings && realNow - changedAt < Math.min(60, minutes / 2);
+    const dueAt = appointment.start - minutes - this.ahead;
+    const isJustRead = clockSettings === this.clockSettings && dueAt - arrangedAt < Math.min(60, minutes / 2);
     if (isTooLate) this.counts.tooLate += 1;
     return !isTooLate && !isJustRead;
   }
@@ -219,6 +220,7 @@ class Actor {
       this.#changeState,
       this.#attend,
       this.#moveAppointment,
+      this.#describeAppointment,
       this.#moveBooking,
       this.#endAppointment,
       this.#setRules,
@@ -277,14 +279,14 @@ class Actor {
       appointment,
       state,
       isAttending: false,
-      changedAt: realNow,
+      arrangedAt: realNow,
       clockSettings,
     });
   }
 
-  #touch(booking: Booking, realNow: number, isAttending = false): void {
-    booking.changedAt = realNow;
-    booking.isAttending = isAttending;
+  #rearrange(booking: Booking, realNow: number): void {
+    booking.arrangedAt = realNow;
+    booking.isAttending = false;
     booking.clockSettings = this.diary.clockSettings;
   }
 
@@ -319,7 +321,7 @@ class Actor {
       sendMails: this.#random.chance(0.5),
     });
     booking.state = state;
-    this.#touch(booking, realNow);
+    this.#rearrange(booking, realNow);
   }
 
   async #attend(realNow: number): Promise<void> {
@@ -333,7 +335,7 @@ class Actor {
     const key = { ...this.#owner, participationReference: booking.reference };
     const { token } = await this.#somewhere.participations.getParticipationLink(key);
     await this.#somewhere.persons.confirmAttendance({ token });
-    this.#touch(booking, realNow, true);
+    booking.isAttending = true;
   }
 
   async #moveAppointment(realNow: number): Promise<void> {
@@ -350,8 +352,21 @@ class Actor {
     });
     appointment.start = start;
     for (const booking of this.diary.bookings) {
-      if (booking.appointment === appointment && booking.state !== CANCELED) this.#touch(booking, realNow);
+      if (booking.appointment === appointment && booking.state !== CANCELED) this.#rearrange(booking, realNow);
     }
+  }
+
+  async #describeAppointment(): Promise<void> {
+    const appointment = this.#random.shuffled(this.diary.appointments).find(({ isActive }) => isActive);
+    if (appointment === undefined) return;
+    await this.#somewhere.appointments.updateAppointment({
+      ...this.#owner,
+      appointmentReference: appointment.reference,
+      description: freshReference('title'),
+      sendMails: this.#random.chance(0.5),
+      noAddress: false,
+    });
+    for (const booking of this.diary.bookings) if (booking.appointment === appointment) booking.isAttending = false;
   }
 
   async #moveBooking(realNow: number): Promise<void> {
@@ -368,7 +383,7 @@ class Actor {
       sendMails: this.#random.chance(0.5),
     });
     booking.appointment = target;
-    this.#touch(booking, realNow);
+    this.#rearrange(booking, realNow);
   }
 
   async #endAppointment(): Promise<void> {
@@ -451,7 +466,7 @@ describe('reminders', () => {
 
   it('are written by one replica at a time, and by another one if that is killed', async () => {
     const { kysely, pool } = calendar.database;
-    const ids = await bookQuietly(owners.p2, [90]);
+    const ids = await bookQuietly(owners.p2, [100]);
     const killed = await pool.connect();
     try {
       await killed.query('BEGIN');
@@ -470,6 +485,25 @@ describe('reminders', () => {
     expect(await newRemindersOf(ids)).toEqual([ids]);
   });
 
+  it('are written although the title was changed, or the person has said that they will be there, just before', async () => {
+    const [titled, attended] = (await bookQuietly(owners.p2, [100, 110])) as [string, string];
+    await setRealClock(35);
+    const { appointmentReference } = await referencesOf(titled);
+    await calendar.appointments.updateAppointment({
+      ...owners.p2,
+      appointmentReference,
+      description: 'Another title',
+      sendMails: false,
+      noAddress: false,
+    });
+    const { participationReference } = await referencesOf(attended);
+    const { token } = await calendar.participations.getParticipationLink({ ...owners.p2, participationReference });
+    await calendar.persons.confirmAttendance({ token });
+    await setRealClock(55);
+    await runRounds();
+    expect(await newRemindersOf([titled, attended])).toEqual([[titled], [attended]]);
+  });
+
   it('are written if they are due at the very time to which the clock of a sandbox is set back', async () => {
     const { sandbox } = owners;
     const setClock = (minutes: number) => calendar.clocks.setSandboxClock({ crmId: 'sandbox', now: dateOf(minutes) });
@@ -483,7 +517,7 @@ describe('reminders', () => {
 
   it('of more appointments than are considered at once are written in their order, each once', async () => {
     const owner = { crmId: 'two', providerReference: 'p1' };
-    const ids = await bookQuietly(owner, [110, 90, 100, 100]);
+    const ids = await bookQuietly(owner, [120, 100, 110, 110]);
     const tx = await calendar.database.kysely.startTransaction().execute();
     try {
       // For nobody else.
@@ -531,6 +565,15 @@ async function bookQuietly(owner: Owner, starts: number[]): Promise<string[]> {
     ids.push(id);
   }
   return ids;
+}
+
+function referencesOf(participationId: string) {
+  return calendar.database.kysely
+    .selectFrom('participation')
+    .innerJoin('appointment', 'appointment.id', 'participation.appointmentId')
+    .select(['participation.reference as participationReference', 'appointment.reference as appointmentReference'])
+    .where('participation.id', '=', participationId)
+    .executeTakeFirstOrThrow();
 }
 
 async function remind(

@@ -34,7 +34,7 @@ BEGIN
     target.capacity := changed.capacity;
     PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
     IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
-      PERFORM update_participants(changed, request);
+      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at));
     END IF;
   END IF;
   RETURN reclaimed || appointment_answer(changed, request);
@@ -52,7 +52,8 @@ BEGIN
     UPDATE participation
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
-           attendance_confirmed_at = NULL
+           attendance_confirmed_at = NULL,
+           arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
     RETURNING old AS before, new AS after)
   SELECT count(append_participation_changed(

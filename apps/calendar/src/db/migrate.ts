@@ -11,12 +11,14 @@ import type { Logger } from '@scheduling/runtime';
 import * as oneShape from './migrations/0002-one-shape.ts';
 import * as persons from './migrations/0003-persons.ts';
 import * as reminders from './migrations/0004-reminders.ts';
+import * as arrangements from './migrations/0005-arrangements.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
   '0002-one-shape': oneShape,
   '0003-persons': persons,
   '0004-reminders': reminders,
+  '0005-arrangements': arrangements,
 };
 
 const functions = sqlFiles(import.meta.url, [

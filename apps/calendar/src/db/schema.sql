@@ -178,6 +178,7 @@ CREATE TABLE participation (
   invited boolean NOT NULL DEFAULT false,
   attendance_confirmed_at timestamp with time zone,
   moves_by_person integer NOT NULL DEFAULT 0,
+  arranged_at timestamp with time zone,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
@@ -721,7 +722,7 @@ BEGIN
   origin := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean
     AND (SELECT has_mail FROM transitions() WHERE from_state = present.state AND to_state = new_state));
   UPDATE participation
-     SET state = new_state, version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
+     SET state = new_state, version = version + 1, arranged_at = NULL, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,
@@ -846,7 +847,7 @@ BEGIN
     answer := jsonb_build_object('id', (locked.present).id, 'created', false);
     IF rights.is_confirmable THEN
       UPDATE appointment SET event_count = event_count + 1 WHERE crm_id = the_crm AND id = (locked.target).id RETURNING event_count INTO event_number;
-      UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm)
+      UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm), arranged_at = coalesce(arranged_at, changed_at)
        WHERE crm_id = the_crm AND id = (locked.present).id
       RETURNING * INTO confirmed;
       PERFORM append_participation_changed(confirmed, (locked.target).provider_id, 'UPDATED', confirmed.state, request -> 'origin', NULL, event_number);
@@ -1476,7 +1477,7 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, moves_by_person = moves_by_person + by_person::integer
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
@@ -2210,7 +2211,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   max_appointments integer := request ->> 'limit';
   nothing CONSTANT jsonb := '{"written": 0, "isBehind": false}';
-  -- Of participations, changed_at is the real time.
+  -- When a participation was changed is known in real time.
   real_present timestamptz;
   present timestamptz;
   clock_set_at timestamptz;
@@ -2263,7 +2264,7 @@ BEGIN
              'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present))),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, changed_at, attendance_confirmed_at FROM participation
+        SELECT id, version, customer_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,
@@ -2272,9 +2273,9 @@ BEGIN
        AND NOT EXISTS (
          SELECT FROM mark AS shorter
           WHERE shorter.minutes < due.minutes AND due.starts_at >= shorter.until + shorter.lead AND due.starts_at < present + shorter.lead)
-       -- The mail about the change was just read. It has less time for a shorter reminder, so there is no longer one in its place. How much later it is by the clock of
-       -- a sandbox is not known of changes before it was set: that counts as long ago.
-       AND NOT (participation.changed_at > real_present - due.just_read AND participation.changed_at >= coalesce(clock_set_at, '-infinity'))
+       -- The mail about the booking, its move or its confirmation was just read when the reminder became due, or came later. It has less time for a shorter reminder,
+       -- so there is no longer one in its place. How much later it is by the clock of a sandbox is not known of changes before it was set: that counts as long ago.
+       AND NOT (participation.arranged_at > due.due_at - (present - real_present) - due.just_read AND participation.arranged_at >= coalesce(clock_set_at, '-infinity'))
     RETURNING 1
   ), moved AS (
     UPDATE reminder_mark SET until = reached.until FROM reached
@@ -2562,7 +2563,7 @@ BEGIN
     target.capacity := changed.capacity;
     PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
     IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
-      PERFORM update_participants(changed, request);
+      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at));
     END IF;
   END IF;
   RETURN reclaimed || appointment_answer(changed, request);
@@ -2581,7 +2582,8 @@ BEGIN
     UPDATE participation
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
-           attendance_confirmed_at = NULL
+           attendance_confirmed_at = NULL,
+           arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
     RETURNING old AS before, new AS after)
   SELECT count(append_participation_changed(

@@ -148,6 +148,8 @@ export interface ParticipationTable {
   changedAt: Generated<Date>;
   /** When the person said that they will be there, at its present time and place. */
   attendanceConfirmedAt: Date | null;
+  /** Since when it is for its time and in its state; null: since it was changed last. */
+  arrangedAt: Date | null;
   /** How often the person has moved it. */
   movesByPerson: Generated<number>;
 }

@@ -34,7 +34,7 @@ BEGIN
   origin := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean
     AND (SELECT has_mail FROM transitions() WHERE from_state = present.state AND to_state = new_state));
   UPDATE participation
-     SET state = new_state, version = version + 1, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
+     SET state = new_state, version = version + 1, arranged_at = NULL, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,

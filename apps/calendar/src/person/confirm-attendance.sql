@@ -19,7 +19,7 @@ BEGIN
     answer := jsonb_build_object('id', (locked.present).id, 'created', false);
     IF rights.is_confirmable THEN
       UPDATE appointment SET event_count = event_count + 1 WHERE crm_id = the_crm AND id = (locked.target).id RETURNING event_count INTO event_number;
-      UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm)
+      UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm), arranged_at = coalesce(arranged_at, changed_at)
        WHERE crm_id = the_crm AND id = (locked.present).id
       RETURNING * INTO confirmed;
       PERFORM append_participation_changed(confirmed, (locked.target).provider_id, 'UPDATED', confirmed.state, request -> 'origin', NULL, event_number);

@@ -10,7 +10,7 @@ DECLARE
   the_provider uuid := request ->> 'providerId';
   max_appointments integer := request ->> 'limit';
   nothing CONSTANT jsonb := '{"written": 0, "isBehind": false}';
-  -- Of participations, changed_at is the real time.
+  -- When a participation was changed is known in real time.
   real_present timestamptz;
   present timestamptz;
   clock_set_at timestamptz;
@@ -63,7 +63,7 @@ BEGIN
              'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present))),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, changed_at, attendance_confirmed_at FROM participation
+        SELECT id, version, customer_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,
@@ -72,9 +72,9 @@ BEGIN
        AND NOT EXISTS (
          SELECT FROM mark AS shorter
           WHERE shorter.minutes < due.minutes AND due.starts_at >= shorter.until + shorter.lead AND due.starts_at < present + shorter.lead)
-       -- The mail about the change was just read. It has less time for a shorter reminder, so there is no longer one in its place. How much later it is by the clock of
-       -- a sandbox is not known of changes before it was set: that counts as long ago.
-       AND NOT (participation.changed_at > real_present - due.just_read AND participation.changed_at >= coalesce(clock_set_at, '-infinity'))
+       -- The mail about the booking, its move or its confirmation was just read when the reminder became due, or came later. It has less time for a shorter reminder,
+       -- so there is no longer one in its place. How much later it is by the clock of a sandbox is not known of changes before it was set: that counts as long ago.
+       AND NOT (participation.arranged_at > due.due_at - (present - real_present) - due.just_read AND participation.arranged_at >= coalesce(clock_set_at, '-infinity'))
     RETURNING 1
   ), moved AS (
     UPDATE reminder_mark SET until = reached.until FROM reached

@@ -62,7 +62,7 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, moves_by_person = moves_by_person + by_person::integer
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
