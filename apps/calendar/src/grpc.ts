@@ -221,7 +221,10 @@ function hostPersonService(dependencies: CalendarDependencies): HostedService {
         return { booking: toOwnBookingMessage(moved) };
       },
     },
-    { turnOf: (request) => turnOfPages(dependencies, request) },
+    {
+      light: ['getOwnBooking', 'cancelOwnBooking', 'confirmAttendance', 'moveOwnBooking'],
+      turnOf: (request) => turnOfPages(dependencies, request),
+    },
   );
 }
 

@@ -387,8 +387,9 @@ describe('a link', () => {
       '',
       'x'.repeat(5_000),
     ];
-    const wrong = [...flipped, ...others].filter((text) => text !== token);
-    expect(new Set(await Promise.all(wrong.map(see)))).toEqual(new Set(['link.not_found']));
+    // One by one: hundreds at once would have to wait for their turn.
+    for (const wrong of [...flipped, ...others].filter((text) => text !== token))
+      expect(await see(wrong), wrong).toBe('link.not_found');
     expect(await see(token)).toBe('OK');
   });
 
@@ -494,7 +495,8 @@ it('50 persons and a CRM who cancel and move one booking at once leave it in one
     const byCrm = moveTo(reference, ParticipationState.CANCELED).catch(() => undefined);
     const outcomes = await allEnded(calls);
     await byCrm;
-    const expected = new Set(['OK', 'link.not_allowed', 'slot.unavailable', 'slot.busy', 'participation.busy']);
+    const busy = ['slot.busy', 'participation.busy', 'service.unavailable'];
+    const expected = new Set(['OK', 'link.not_allowed', 'slot.unavailable', ...busy]);
     expect(outcomes.filter((outcome) => !expected.has(outcome))).toEqual([]);
     expect(await stateOf(reference)).toBe(ParticipationState.CANCELED);
     const changes = await eventsOf(calendar, reference);
