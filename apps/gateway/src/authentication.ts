@@ -1,17 +1,11 @@
 import { DomainError } from '@scheduling/errors';
-import { closedSignal, slowDown, type Strangers, withNewDeadline } from '@scheduling/http';
+import { delayRejection, slowDown, type Strangers, withNewDeadline } from '@scheduling/http';
 import { currentContext, describeSpan, runWithContext } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Credentials, KeyRing } from './key-ring.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
 
-/**
- * The wait before a request over the limit is rejected, in milliseconds: a client that repeats it at once would take
- * the time of the others.
- */
-const rejectionMs = 250;
 /** Failures of an address in a minute, as after a mistake in a client's configuration, that have no consequences. */
 export const freeFailures = 300;
 
@@ -69,7 +63,7 @@ async function limitRate(
     ratelimit: `"key";r=${remaining};t=${resetSeconds}`,
   });
   if (allowed) return;
-  await delay(rejectionMs, undefined, { signal: closedSignal(request) });
+  await delayRejection(request);
   throw new RequestError('rate.limited', {
     detail: `This key is limited to ${limit} requests per minute.`,
     headers: { 'retry-after': String(resetSeconds) },

@@ -4,6 +4,7 @@ import {
   closedSignal,
   createInstance,
   createStrangers,
+  delayRejection,
   type RecordRequest,
 } from '@scheduling/http';
 import type { Logger } from '@scheduling/runtime';
@@ -61,14 +62,18 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
 }
 
 function bookingPages({ clients, pageUrl }: AppDependencies) {
-  const limitVisits = createVisitLimit(Date.now);
+  const countVisit = createVisitLimit(Date.now);
   const strangers = createStrangers(Date.now, freeFailures);
   const basePath = basePathOf(pageUrl);
   const openVisit = createVisits(clients, basePath);
   const linksTo: LinksTo = (request) => linksOf(request, basePath);
   return async (scope: FastifyInstance): Promise<void> => {
     scope.addHook('onRequest', async (request) => {
-      limitVisits(networkOf(request.ip));
+      const refusal = countVisit(networkOf(request.ip));
+      if (refusal !== undefined) {
+        await delayRejection(request);
+        throw refusal;
+      }
       await strangers.delay(networkOf(request.ip), closedSignal(request));
     });
     acceptOwnForms(scope, pageUrl);

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Thrown for a visitor who opens more pages than a person reads. */
+/** A visitor opens more pages than a person reads. */
 export class TooManyVisits extends Error {
   override readonly name = 'TooManyVisits';
   readonly retryAfterSeconds: number;
@@ -16,14 +16,15 @@ const maxNetworks = 10_000;
 /** Pages of a network in a minute. */
 export const visitsPerMinute = 60;
 
-/** Returns a function that counts a visit of a network, and throws TooManyVisits past the limit. In this process only. */
-export function createVisitLimit(now: () => number): (network: string) => void {
+/** Returns a function that counts a visit of a network, and says if it is past the limit. In this process only. */
+export function createVisitLimit(now: () => number): (network: string) => TooManyVisits | undefined {
   const networks = new LRUCache<string, { count: number; endsAtMs: number }>({ max: maxNetworks });
   return (network) => {
     const known = networks.get(network);
     const visits = known === undefined || known.endsAtMs <= now() ? { count: 0, endsAtMs: now() + windowMs } : known;
     networks.set(network, visits);
     visits.count += 1;
-    if (visits.count > visitsPerMinute) throw new TooManyVisits(Math.ceil((visits.endsAtMs - now()) / 1_000));
+    if (visits.count <= visitsPerMinute) return undefined;
+    return new TooManyVisits(Math.ceil((visits.endsAtMs - now()) / 1_000));
   };
 }

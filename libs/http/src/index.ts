@@ -5,4 +5,4 @@ export { type RawFailure, type RawResponse, type RespondToFailure } from './raw-
 export { addRequestHooks, announcedBytes, closedSignal, noteArrival, withNewDeadline } from './request-hooks.ts';
 export { createRequestMetrics, type RecordRequest } from './request-metrics.ts';
 export { stopServing, untilClientsHaveLeft } from './stop-serving.ts';
-export { createStrangers, slowDown, type Strangers } from './strangers.ts';
+export { createStrangers, delayRejection, slowDown, type Strangers } from './strangers.ts';

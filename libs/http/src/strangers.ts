@@ -27,6 +27,7 @@ const maxAddresses = 10_000;
 const waitMsPerRequest = 20;
 const shortestWaitMs = 1_000;
 const longestWaitMs = 10_000;
+const rejectionMs = 250;
 
 /**
  * A stranger's request costs this process about as much as any other, and another service a query. Waiting costs
@@ -62,6 +63,14 @@ export function createStrangers(now: () => number, freeFailures: number): Strang
       failuresOf(address).count += 1;
     },
   };
+}
+
+/**
+ * Waits for a moment before a request over a limit is rejected: a client that repeats it at once would take the time of
+ * others. Ends with its connection.
+ */
+export async function delayRejection(request: FastifyRequest): Promise<void> {
+  await delay(rejectionMs, undefined, { signal: closedSignal(request) });
 }
 
 /** Waits until a request without a known key or token may be handled; ends with its connection. */
