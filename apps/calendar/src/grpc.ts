@@ -206,18 +206,19 @@ function hostPersonService(dependencies: CalendarDependencies): HostedService {
       getOwnBooking: async ({ token }) => ({
         booking: toOwnBookingMessage(await requireOwnBooking(dependencies, token)),
       }),
-      cancelOwnBooking: async (request) => ({
-        booking: toOwnBookingMessage(await cancelOwnBooking(dependencies, request)),
-      }),
-      confirmAttendance: async ({ token }) => ({
-        booking: toOwnBookingMessage(await confirmAttendance(dependencies, token)),
+      cancelOwnBooking: async (request) => {
+        const { booking, alreadyCancelled } = await cancelOwnBooking(dependencies, request);
+        return { booking: toOwnBookingMessage(booking), alreadyCancelled };
+      },
+      confirmAttendance: async (request) => ({
+        booking: toOwnBookingMessage(await confirmAttendance(dependencies, request)),
       }),
       listOwnTimes: async (request) => {
         const { booking, times, ...week } = await listOwnTimes(dependencies, request);
         return { ...week, booking: toOwnBookingMessage(booking), times: times.map(toOwnTimeMessage) };
       },
-      moveOwnBooking: async ({ token, place }) => {
-        const moved = await moveOwnBooking(dependencies, { token, place: readOwnPlace(place) });
+      moveOwnBooking: async ({ place, ...request }) => {
+        const moved = await moveOwnBooking(dependencies, { ...request, place: readOwnPlace(place) });
         return { booking: toOwnBookingMessage(moved) };
       },
     },

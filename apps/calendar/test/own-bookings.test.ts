@@ -155,9 +155,10 @@ describe('a booking that its person', () => {
   it('cancels frees its place, once, with one mail, and says who did it and why', async () => {
     const { reference, appointmentReference, token } = await bookPlace();
     const cancel = () => calendar.persons.cancelOwnBooking({ token, message: 'I am ill.' });
-    const { booking } = await cancel();
+    const { booking, alreadyCancelled } = await cancel();
     expect(booking).toMatchObject({ state: ParticipationState.CANCELED, version: 2 });
-    expect((await cancel()).booking?.version).toBe(2);
+    const again = await cancel();
+    expect([alreadyCancelled, again.alreadyCancelled, again.booking?.version]).toEqual([false, true, 2]);
     expect(await seatsOf(calendar, appointmentReference, owner.crmId)).toBe(0);
     const events = await eventsOf(calendar, reference);
     expect(events.map(({ toState, actor, notify }) => ({ toState, actor, notify }))).toEqual([
@@ -169,6 +170,57 @@ describe('a booking that its person', () => {
       participationReference: reference,
     });
     expect(participation.messages).toEqual(['I am ill.']);
+  });
+
+  it('was shown at another time is neither cancelled nor confirmed nor moved there, but what is done stays so', async () => {
+    const { timeslot, reference, appointmentReference, token } = await bookPlace();
+    const open = newAppointment({
+      ...owner,
+      acceptBookings: true,
+      start: '2031-06-03T10:00',
+      end: '2031-06-03T10:30',
+      resourceReference: timeslot.resourceReference,
+    });
+    await calendar.appointments.createAppointment(open);
+    const { persons } = calendar;
+    const place: OwnPlace = { kind: { $case: 'appointmentReference', value: open.reference } };
+    const shown = [start, new Date('2031-06-03T08:00:00Z')] as const;
+    const present = [hours(4), new Date('2031-06-03T12:00:00Z')] as const;
+    const confirm = (time: Date) => outcomeOf(persons.confirmAttendance({ token, start: time }));
+    const move = (time: Date) => outcomeOf(persons.moveOwnBooking({ token, place, start: time }));
+    const cancel = (time: Date) => outcomeOf(persons.cancelOwnBooking({ token, message: 'I am ill.', start: time }));
+    const change = { ...owner, noAddress: false, sendMails: false };
+    for (const times of [
+      { appointmentReference, start: '2031-06-02T14:00', end: '2031-06-02T14:30' },
+      { appointmentReference: open.reference, start: '2031-06-03T14:00', end: '2031-06-03T14:30' },
+    ])
+      await calendar.appointments.updateAppointment({ ...change, ...times });
+
+    const changes = await eventsOf(calendar, reference);
+    const { booking } = await persons.getOwnBooking({ token });
+    const refused = [await confirm(shown[0]), await move(shown[1]), await cancel(shown[0])];
+    expect(refused).toEqual(['link.changed', 'slot.unavailable', 'link.changed']);
+    for (const time of [new Date(present[0].getTime() + 1), new Date('+275760-09-13T00:00:00Z')])
+      expect(await cancel(time)).toBe('link.changed');
+    const unchanged = { ...booking, now: expect.any(Date) as Date };
+    expect((await persons.getOwnBooking({ token })).booking).toEqual(unchanged);
+    expect(await eventsOf(calendar, reference)).toEqual(changes);
+
+    expect([await confirm(present[0]), await confirm(shown[0])]).toEqual(['OK', 'OK']);
+    expect([await move(present[1]), await move(shown[1])]).toEqual(['OK', 'OK']);
+    expect([await cancel(present[1]), await cancel(shown[1])]).toEqual(['OK', 'OK']);
+    const { participation } = await calendar.participations.getParticipation({
+      ...owner,
+      participationReference: reference,
+    });
+    expect(participation).toMatchObject({ state: ParticipationState.CANCELED, messages: ['I am ill.'] });
+  });
+
+  it('was shown at another time is too late to cancel rather than changed', async () => {
+    const { token } = await bookPlace();
+    await setRules({ changeNotice: 60 * 48 + 1 });
+    expect(await outcomeOf(calendar.persons.cancelOwnBooking({ token, start: hours(1) }))).toBe('link.too_late');
+    await setRules({ changeNotice: 0 });
   });
 
   it('cancels can have a message of 500 characters at most', async () => {

@@ -99,7 +99,8 @@ async function open(url: string, form?: Record<string, string>): Promise<Opened>
 /** Presses the button of a page. */
 function press({ body, url }: Opened, form: Record<string, string> = {}): Promise<Opened> {
   const [, action = ''] = /<form method="post" action="([^"]+)">/.exec(body)!;
-  return open(new URL(action.replaceAll('&amp;', '&'), url).href, form);
+  const [, start = ''] = /<input type="hidden" name="start" value="([^"]+)">/.exec(body)!;
+  return open(new URL(action.replaceAll('&amp;', '&'), url).href, { start, ...form });
 }
 
 /** Follows the link with this text. */

@@ -65,3 +65,9 @@ function readForm(body: Buffer): URLSearchParams {
 export function fieldOf({ body }: FastifyRequest, name: string): string | undefined {
   return (body instanceof URLSearchParams && body.get(name)) || undefined;
 }
+
+/** The start that the question of a form shows; undefined if the form has none that can be read. */
+export function shownStartOf(request: FastifyRequest): Date | undefined {
+  const start = new Date(fieldOf(request, 'start') ?? '');
+  return Number.isNaN(start.getTime()) ? undefined : start;
+}

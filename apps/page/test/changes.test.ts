@@ -36,9 +36,24 @@ async function read({ reference }: BookingUnderTest): Promise<Participation> {
   return JSON.parse(json.toString()) as Participation;
 }
 
+/** Gives an appointment of half an hour another time, as the CRM does it. */
+async function reschedule({ appointmentReference }: { appointmentReference: string }, start: string): Promise<void> {
+  const end = Temporal.PlainDateTime.from(start).add({ minutes: 30 }).toString();
+  await page.appointments.updateAppointment({
+    ...owner,
+    appointmentReference,
+    start,
+    end,
+    noAddress: false,
+    sendMails: false,
+  });
+}
+
 /** What the button of a page does, as a browser sends it. */
-function press(body: string, form: Record<string, string> = {}): Promise<Answer> {
-  const [, action = ''] = /<form method="post" action="([^"]+)">/.exec(body)!;
+function press(body: string, typed: Record<string, string> = {}): Promise<Answer> {
+  const [, action = '', start = ''] =
+    /<form method="post" action="([^"]+)">\s*<input type="hidden" name="start" value="([^"]+)">/.exec(body)!;
+  const form = { start, ...typed };
   const headers = { origin: new URL(page.pageUrl).origin, 'sec-fetch-site': 'same-origin' };
   return page.open(action.replaceAll('&amp;', '&').replace(basePath, ''), { form, headers });
 }
@@ -77,6 +92,9 @@ describe('cancelling', () => {
     const { status, location } = await press(question.body);
     expect(status).toBe(303);
     expect((await page.open(location!)).heading).toBe('Cancelled');
+    // Nobody reads this message.
+    const late = await press(question.body, { message: 'I am ill.' });
+    expect([late.status, late.heading]).toEqual([200, 'Already cancelled']);
   });
 
   it('too late says so, with phone and mail, and changes nothing', async () => {
@@ -113,6 +131,38 @@ describe('cancelling', () => {
     expect((await page.open(`${booking.path}/cancel`, { form })).status).toBe(303);
   });
 
+  it('asks again, with the new time and what was typed, if the CRM has changed the time meanwhile', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/cancel?lang=en`);
+    await reschedule(booking, '2031-06-02T14:00');
+    const again = await press(question.body, { message: 'I am ill.' });
+    expect([again.status, again.heading]).toEqual([409, 'Cancel this booking?']);
+    expect(again.body).toContain('<title>Error: Cancel this booking?</title>');
+    expect(again.body).toMatch(/<div class="note error" role="alert"[^>]*>\s*<h2>The time has been changed/);
+    expect(again.body).not.toContain('aria-invalid');
+    expect(again.body).toContain('14:00–14:30');
+    expect(again.body).toContain('>I am ill.</textarea>');
+    expect(await accessibilityFindings(again.body)).toEqual([]);
+    expect((await read(booking)).state).toBe('BOOKED');
+    expect((await press(again.body, { message: 'I am ill.' })).status).toBe(303);
+    expect((await read(booking)).state).toBe('CANCELED');
+  });
+
+  it('compares no time that the form of an earlier version does not have, or that cannot be read', async () => {
+    for (const start of ['', 'yesterday']) {
+      const booking = await book(page);
+      const question = await page.open(`${booking.path}/cancel`);
+      await reschedule(booking, '2031-06-02T14:00');
+      expect((await press(question.body, { start })).status).toBe(303);
+    }
+  });
+
+  it('takes a time that no calendar has for another one', async () => {
+    const { path } = await book(page);
+    const { status } = await page.open(`${path}/cancel`, { form: { start: '+275760-09-13T00:00:00Z' } });
+    expect(status).toBe(409);
+  });
+
   it('is not claimed by an address', async () => {
     const { path } = await book(page);
     for (const done of ['cancelled', 'attending', 'anything'])
@@ -133,6 +183,20 @@ describe('saying that one will be there', () => {
     expect(after.body).toContain('You have said that you will be there.');
     expect(after.body).not.toContain('I will be there</a>');
     expect((await page.open(`${booking.path}/attend`)).location).toBe(`${booking.path}?done=attending`);
+  });
+
+  it('asks again, with the new time, if the CRM has changed the time meanwhile', async () => {
+    const booking = await book(page);
+    const question = await page.open(`${booking.path}/attend`);
+    await reschedule(booking, '2031-06-02T14:00');
+    const again = await press(question.body);
+    expect([again.status, again.heading]).toEqual([409, 'Will you be there?']);
+    expect(again.body).toMatch(/<div class="note error" role="alert"[^>]*>\s*<h2>The time has been changed/);
+    expect(again.body).toContain('14:00–14:30');
+    expect(await accessibilityFindings(again.body)).toEqual([]);
+    expect(await read(booking)).not.toHaveProperty('attendanceConfirmedAt');
+    expect((await press(again.body)).status).toBe(303);
+    expect(await read(booking)).toHaveProperty('attendanceConfirmedAt');
   });
 
   it('of a cancelled booking says that it is cancelled', async () => {
@@ -190,6 +254,12 @@ describe('moving', () => {
     const link = timesOf((await page.open(`${booking.path}/move`)).body).get('Tuesday, 3 June 2031, 18:00–18:30')!;
     expect(link).toContain(`appointment=${reference}`);
     const question = await page.open(link);
+    // Whoever was asked about another time has to choose again.
+    await reschedule({ appointmentReference: reference }, '2031-06-03T19:00');
+    const answer = await press(question.body);
+    expect([answer.status, answer.heading]).toEqual([409, 'No longer available']);
+    expect((await read(booking)).appointmentReference).toBe(booking.appointmentReference);
+    await reschedule({ appointmentReference: reference }, '2031-06-03T18:00');
     expect(question.body).toMatch(/New title<\/dt><dd[^>]*>Massage for beginners<.*New place<\/dt><dd[^>]*>Studio 2</s);
     expect((await press(question.body)).status).toBe(303);
     expect((await read(booking)).appointmentReference).toBe(reference);

@@ -48,6 +48,7 @@ export const calendarErrors = {
   'link.not_found': { category: 'not_found', text: 'This link does not work, or no longer.' },
   'link.too_late': { category: 'conflict', text: 'It is too late to change the booking by the link.' },
   'link.not_allowed': { category: 'conflict', text: 'The booking cannot be changed like this by the link.' },
+  'link.changed': { category: 'conflict', text: 'The booking begins at another time than the person was shown.' },
   'sandbox.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'customer.has_future_appointments': { category: 'conflict', text: 'The customer takes part in future appointments.' },
   'customer.busy': { category: 'unavailable', text: 'Other requests are booking for the customer. Retry later.' },

@@ -654,9 +654,9 @@ BEGIN
   IF locked.rejection IS NULL THEN
     SELECT * INTO rights FROM own_booking_rights(locked.present, locked.target, scheduling_now(request ->> 'crmId'));
     answer := CASE
-      WHEN rights.is_cancellable OR (locked.present).state = 'CANCELED' THEN
-        change_state(request || '{"state": "CANCELED", "ignoreCapacity": false, "sendMails": true}', locked.target, locked.present, NULL)
-      ELSE link_refusal(rights.cancellable_until) END;
+      WHEN NOT rights.is_cancellable AND (locked.present).state <> 'CANCELED' THEN link_refusal(rights.cancellable_until)
+      WHEN rights.is_cancellable AND has_other_start(locked.target, request) THEN error_answer('link.changed')
+      ELSE change_state(request || '{"state": "CANCELED", "ignoreCapacity": false, "sendMails": true}', locked.target, locked.present, NULL) END;
   END IF;
   RETURN coalesce(locked.rejection, answer) || jsonb_build_object('reclaimed', locked.reclaimed);
 END
@@ -845,7 +845,9 @@ BEGIN
   IF answer IS NULL THEN
     SELECT * INTO rights FROM own_booking_rights(locked.present, locked.target, scheduling_now(the_crm));
     answer := jsonb_build_object('id', (locked.present).id, 'created', false);
-    IF rights.is_confirmable THEN
+    IF rights.is_confirmable AND has_other_start(locked.target, request) THEN
+      answer := error_answer('link.changed');
+    ELSIF rights.is_confirmable THEN
       UPDATE appointment SET event_count = event_count + 1 WHERE crm_id = the_crm AND id = (locked.target).id RETURNING event_count INTO event_number;
       UPDATE participation SET version = version + 1, attendance_confirmed_at = scheduling_now(the_crm), arranged_at = coalesce(arranged_at, changed_at)
        WHERE crm_id = the_crm AND id = (locked.present).id
@@ -1200,6 +1202,16 @@ CREATE OR REPLACE FUNCTION public.has_mail_on_creation(state text)
  IMMUTABLE
 AS $function$
   SELECT state IN ('REQUESTED', 'BOOKED')
+$function$;
+
+CREATE OR REPLACE FUNCTION public.has_other_start(appointment appointment, request jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  RETURN coalesce(epoch_ms(appointment.starts_at) <> (request ->> 'shownStart')::bigint, false);
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.insert_participation(request jsonb, target appointment, person customer)
@@ -1608,7 +1620,8 @@ BEGIN
       OR target.id IS NOT NULL
          AND (target.product_reference, target.price_value, target.price_currency)
              IS DISTINCT FROM (source.product_reference, source.price_value, source.price_currency)
-      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
+      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference)
+      OR has_other_start(target, request) THEN unavailable_answer('closed') END;
 END
 $function$;
 

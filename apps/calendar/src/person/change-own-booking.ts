@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { originJson } from '@scheduling/messaging';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { type BookingCall, settle } from '../participation/settle.ts';
+import { type BookingCall, settle, type Settled } from '../participation/settle.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { lockOf, type Place, placeOf } from '../slot/place.ts';
 import { lengthOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
@@ -10,29 +10,43 @@ import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 /** Characters of a message to the provider. */
 const maxMessageLength = 500;
 
+interface ShownBooking {
+  token: string;
+  /** That the person was shown; undefined: it is not compared. */
+  start?: Date | undefined;
+}
+
 /**
  * Cancels a booking for its person; see cancel-own-booking.sql. Rejects with `link.not_found`, `link.too_late`,
- * `link.not_allowed`, `participation.invalid` for a message that is too long, or `participation.busy`.
+ * `link.not_allowed`, `link.changed` for another start than the one that the person was shown, `participation.invalid`
+ * for a message that is too long, or `participation.busy`.
  */
 export async function cancelOwnBooking(
   dependencies: CalendarDependencies,
-  { token, message }: { token: string; message?: string | undefined },
-): Promise<OwnBooking> {
+  { token, message, start }: ShownBooking & { message?: string | undefined },
+): Promise<{ booking: OwnBooking; alreadyCancelled: boolean }> {
   if (message !== undefined && Array.from(message).length > maxMessageLength) {
     const detail = `must have at most ${maxMessageLength} characters`;
     throw new DomainError('participation.invalid', { errors: [{ pointer: '/message', detail }] });
   }
   const booking = await requireOwnBooking(dependencies, token);
-  return change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', { message }));
+  const request = { message, shownStart: start?.getTime() };
+  const { entered } = await change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', request));
+  return { booking: await readAgain(dependencies, booking), alreadyCancelled: !entered };
 }
 
 /**
  * Notes that the person will be there; see confirm-attendance.sql. Rejects with `link.not_found`, `link.too_late`,
- * `link.not_allowed` or `participation.busy`.
+ * `link.not_allowed`, `link.changed` for another start than the one that the person was shown, or `participation.busy`.
  */
-export async function confirmAttendance(dependencies: CalendarDependencies, token: string): Promise<OwnBooking> {
+export async function confirmAttendance(
+  dependencies: CalendarDependencies,
+  { token, start }: ShownBooking,
+): Promise<OwnBooking> {
   const booking = await requireOwnBooking(dependencies, token);
-  return change(dependencies, booking, () => callOf(booking, 'confirm_attendance', {}));
+  const request = { shownStart: start?.getTime() };
+  await change(dependencies, booking, () => callOf(booking, 'confirm_attendance', request));
+  return readAgain(dependencies, booking);
 }
 
 /**
@@ -42,7 +56,7 @@ export async function confirmAttendance(dependencies: CalendarDependencies, toke
  */
 export async function moveOwnBooking(
   dependencies: CalendarDependencies,
-  { token, place }: { token: string; place: OwnPlace },
+  { token, place, start }: ShownBooking & { place: OwnPlace },
 ): Promise<OwnBooking> {
   const booking = await requireOwnBooking(dependencies, token);
   const { reference: participationReference } = booking;
@@ -55,13 +69,15 @@ export async function moveOwnBooking(
       participationReference,
       byPerson: true,
       resources,
+      shownStart: start?.getTime(),
       ignoreNotice: false,
       sendMails: true,
       origin: originJson(),
     },
     locks: lockOf(target),
   });
-  return change(dependencies, booking, call);
+  await change(dependencies, booking, call);
+  return readAgain(dependencies, booking);
 }
 
 const minuteMs = 60_000;
@@ -84,11 +100,10 @@ async function change(
   dependencies: CalendarDependencies,
   booking: OwnBooking,
   call: (provider: ProviderRow) => BookingCall,
-): Promise<OwnBooking> {
+): Promise<Settled<object>> {
   const { crmId, providerReference } = booking;
   const work = settle(dependencies, { provider: { crmId, providerReference }, call, busy: 'participation.busy' });
-  await dependencies.bookings.countRefusal(crmId, work).catch(translateMissing);
-  return readAgain(dependencies, booking);
+  return dependencies.bookings.countRefusal(crmId, work).catch(translateMissing);
 }
 
 /** It has gone since the token was read. */

@@ -20,3 +20,10 @@ $$;
 CREATE OR REPLACE FUNCTION link_refusal(possible_until timestamptz) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT error_answer(CASE WHEN possible_until IS NULL THEN 'link.not_allowed' ELSE 'link.too_late' END)
 $$;
+
+-- Whether an appointment begins at another time than the request says that the person was shown (shownStart, in epoch milliseconds; absent: any time will do).
+CREATE OR REPLACE FUNCTION has_other_start(appointment appointment, request jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce(epoch_ms(appointment.starts_at) <> (request ->> 'shownStart')::bigint, false);
+END
+$$;

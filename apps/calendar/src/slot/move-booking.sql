@@ -2,7 +2,8 @@
 --
 -- Request: crmId, providerId, providerVersion, and where, as book_slot has it, but productReference and the other details of an appointment that is made may
 --   be absent: then they are those of the present appointment. ignoreNotice. Of the participation the reference, message (if given), sendMails, origin (see
---   append-events.sql). If its person moves it, byPerson, and resources, those to which the person may move it.
+--   append-events.sql). If its person moves it, byPerson, resources (those to which the person may move it) and
+--   shownStart, of the place (see has_other_start).
 -- Answer: see answers.sql, and slot (see slot-details.sql).
 CREATE OR REPLACE FUNCTION move_booking(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -73,7 +74,7 @@ END
 $$;
 
 -- Why the person of a booking may not move it to the place that was claimed, as an answer (see answers.sql); null if they may. The place must be for the same product,
--- as long as the booking is, at its price, and on one of the given resources.
+-- as long as the booking is, at its price, on one of the given resources, and begin when the person was shown.
 CREATE OR REPLACE FUNCTION own_move_refusal(
   request jsonb, present participation, source appointment, opening timeslot, target appointment, duration interval)
 RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
@@ -87,6 +88,7 @@ BEGIN
       OR target.id IS NOT NULL
          AND (target.product_reference, target.price_value, target.price_currency)
              IS DISTINCT FROM (source.product_reference, source.price_value, source.price_currency)
-      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference) THEN unavailable_answer('closed') END;
+      OR NOT request -> 'resources' ? coalesce(target.resource_reference, opening.resource_reference)
+      OR has_other_start(target, request) THEN unavailable_answer('closed') END;
 END
 $$;

@@ -125,9 +125,12 @@ function createSend({ network, foreignMark, journal }: PageClientOptions) {
   };
 }
 
-/** Undefined if the attempt may have had an effect, or the page asks to repeat it. */
-function outcomeOf({ status }: Page): Attempt['outcome'] {
-  if (status === 303) return 'ok';
+/**
+ * Undefined if the attempt may have had an effect, or the page asks to repeat it. What somebody wants to cancel may be
+ * cancelled already, also by an attempt that was not answered.
+ */
+function outcomeOf({ url, status }: Page): Attempt['outcome'] {
+  if (status === 303 || (status === 200 && new URL(url).pathname.endsWith('/cancel'))) return 'ok';
   return status < 429 ? 'failed' : undefined;
 }
 
@@ -154,10 +157,13 @@ export function linksOf({ url, text }: Page): string[] {
   return [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href]) => new URL(unescape(href!), url).href);
 }
 
-/** Where the form of a page goes; undefined if it has none. */
-export function actionOf({ url, text }: Page): string | undefined {
+/** The form of a page with its hidden fields; undefined if it has none. */
+export function formOf({ url, text }: Page): Form | undefined {
   const action = /<form method="post" action="([^"]+)"/.exec(text)?.[1];
-  return action === undefined ? undefined : new URL(unescape(action), url).href;
+  if (action === undefined) return undefined;
+  const hidden = text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  const fields = Object.fromEntries([...hidden].map(([, name, value]) => [name!, unescape(value!)]));
+  return { action: new URL(unescape(action), url).href, fields };
 }
 
 function unescape(text: string): string {

@@ -1,7 +1,7 @@
 import { path } from './client.ts';
 import type { Operation } from './journal.ts';
 import { type Change, lastKnownAddress, lastKnownState, type Participation, type Place } from './model.ts';
-import { actionOf, type Form, linksOf, type Page } from './page-client.ts';
+import { type Form, formOf, linksOf, type Page } from './page-client.ts';
 import { book, messageOf } from './participations.ts';
 import { bookSlot } from './slots.ts';
 import type { Worker } from './worker.ts';
@@ -30,9 +30,9 @@ export async function attendAsPerson(worker: Worker): Promise<void> {
   const participation = chooseRecent(worker, worker.participations);
   if (participation === undefined) return book(worker);
   const page = await followLink(worker, participation, await openBooking(worker, participation), '/attend');
-  const action = page && actionOf(page);
-  if (action === undefined || worker.random.chance(0.2)) return;
-  await submit(worker, { participation, action, change: { to: 'attending' } });
+  const form = page && formOf(page);
+  if (form === undefined || worker.random.chance(0.2)) return;
+  await submit(worker, { participation, form, change: { to: 'attending' } });
 }
 
 /** To a time that the page offers. */
@@ -61,14 +61,14 @@ export async function moveAndCancelAtOnce(worker: Worker): Promise<void> {
 /** What a person is about to submit. */
 interface Question {
   participation: Participation;
-  action: string;
+  form: Form;
   change: Pick<Change, 'to' | 'place'>;
 }
 
 async function askToCancel(worker: Worker, participation: Participation): Promise<Question | undefined> {
   const page = await followLink(worker, participation, await openBooking(worker, participation), '/cancel');
-  const action = page && actionOf(page);
-  return action === undefined ? undefined : { participation, action, change: { to: 'CANCELED' } };
+  const form = page && formOf(page);
+  return form === undefined ? undefined : { participation, form, change: { to: 'CANCELED' } };
 }
 
 async function askToMove(
@@ -79,8 +79,8 @@ async function askToMove(
   const week = await followLink(worker, participation, await openBooking(worker, participation), '/move');
   const time = week && choose(linksTo(week, '/move/confirm'), worker);
   const page = time === undefined ? undefined : await load(worker, participation, time);
-  const action = page && actionOf(page);
-  return action ? { participation, action, change: { to: 'moved', place: placeIn(action) } } : undefined;
+  const form = page && formOf(page);
+  return form && { participation, form, change: { to: 'moved', place: placeIn(form.action) } };
 }
 
 /** Mostly the first one, which others want as well. */
@@ -103,12 +103,13 @@ async function submitAtOnce(worker: Worker, questions: (Question | undefined)[])
 }
 
 /** And opens the page to which the answer leads. */
-async function submit(worker: Worker, { participation, action, change }: Question): Promise<void> {
+async function submit(worker: Worker, { participation, form: asked, change }: Question): Promise<void> {
   const { random, journal } = worker;
   const { provider, customer, changes } = participation;
   const operation = journal.begin(`${change.to}${byThePerson}`);
   changes.push({ ...change, operation, notify: true, byPerson: true });
-  const form: Form = { action, fields: change.to === 'CANCELED' ? { message: messageOf(operation, customer) } : {} };
+  const typed: Form['fields'] = change.to === 'CANCELED' ? { message: messageOf(operation, customer) } : {};
+  const form = { ...asked, fields: { ...asked.fields, ...typed } };
   let next: string | undefined;
   await provider.tenant.pages.submit(operation, form, {
     person: customer.person,

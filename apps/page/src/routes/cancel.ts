@@ -3,10 +3,11 @@ import { multiLine, singleLine, titleOf } from '@scheduling/presentation';
 import type { FastifyInstance } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { describePeriod, subjectOf } from '../describe-booking.ts';
-import { fieldOf } from '../form-posts.ts';
+import { obstacleTo } from '../describe-obstacle.ts';
+import { fieldOf, shownStartOf } from '../form-posts.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
 import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
-import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
+import { isChanged, isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
 
 /** Asks before it cancels. */
 export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: LinksTo) {
@@ -23,12 +24,18 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
       const openPresent = async (): Promise<Visit> =>
         openVisit(request, (await persons.getOwnBooking({ token })).booking);
       try {
-        await persons.cancelOwnBooking({ token, message: message || undefined });
+        const start = shownStartOf(request);
+        const { alreadyCancelled } = await persons.cancelOwnBooking({ token, message: message || undefined, start });
+        // Then nobody gets the message.
+        if (alreadyCancelled && message !== '') return sendRefusal(reply, await openPresent(), 'cancel');
         return await reply.redirect(linksTo(request).booking('cancelled'), 303);
       } catch (error) {
-        if (isRefusal(error)) return sendRefusal(reply, await openPresent(), 'cancel');
-        if (!(error instanceof DomainError && error.code === invalidMessage)) throw error;
-        return sendPage(reply, 400, questionPage(await openPresent(), { message, isInvalid: true }));
+        const isInvalid = error instanceof DomainError && error.code === invalidMessage;
+        if (!isInvalid && !isRefusal(error) && !isChanged(error)) throw error;
+        const visit = await openPresent();
+        if (isInvalid) return sendPage(reply, 400, questionPage(visit, { message, error: 'invalidMessage' }));
+        if (isRefusal(error) || obstacleTo('cancel', visit.booking)) return sendRefusal(reply, visit, 'cancel');
+        return sendPage(reply, 409, questionPage(visit, { message, error: 'changed' }));
       }
     });
   };
@@ -37,19 +44,27 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
 /** One that is too long. */
 const invalidMessage = 'participation.invalid' satisfies ErrorCode;
 
-function questionPage(visit: Visit, { message, isInvalid = false }: { message: string; isInvalid?: boolean }): Page {
+interface Form {
+  /** What was typed. */
+  message: string;
+  /** Why it is asked again. */
+  error?: 'invalidMessage' | 'changed';
+}
+
+function questionPage(visit: Visit, { message, error }: Form): Page {
   const { booking, provider, texts, links } = visit;
   const { title, text, button, back } = texts.cancel[subjectOf(booking)];
   const { hint, message: labelOf } = texts.cancel;
   return renderPage('question', visit.frame, {
-    title: isInvalid ? `${texts.error}: ${title}` : title,
+    title: error ? `${texts.error}: ${title}` : title,
     heading: title,
     text,
     labels: texts.labels,
     what: titleOf(booking, provider),
     periods: [{ label: texts.labels.when, period: describePeriod(visit, booking.start!, booking.end!) }],
-    error: isInvalid ? { title: texts.invalidForm.title, text: texts.invalidForm.message } : undefined,
-    message: { label: labelOf(singleLine(provider.name)), hint, value: message },
+    error: error && texts[error],
+    message: { label: labelOf(singleLine(provider.name)), hint, value: message, isInvalid: error === 'invalidMessage' },
+    start: booking.start!.toISOString(),
     action: links.cancel,
     button,
     back: { href: links.booking(), text: back },

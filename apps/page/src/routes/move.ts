@@ -6,6 +6,7 @@ import { placeQuery } from '../booking-links.ts';
 import type { Clients } from '../clients.ts';
 import { describePeriod, situationOf, subjectOf } from '../describe-booking.ts';
 import { describeNoTimes, describeWeek } from '../describe-week.ts';
+import { shownStartOf } from '../form-posts.ts';
 import { queryOf } from '../query-of.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
 import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
@@ -45,7 +46,7 @@ export function moveRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo: 
       const [token, place] = [tokenOf(request), placeOf(queryOf(request))];
       try {
         if (place === undefined) throw new DomainError('slot.unavailable');
-        await persons.moveOwnBooking({ token, place });
+        await persons.moveOwnBooking({ token, place, start: shownStartOf(request) });
         return await reply.redirect(linksTo(request).booking('moved'), 303);
       } catch (error) {
         if (isRefusal(error)) return sendRefusal(reply, await openPresent(request), 'move');
@@ -92,6 +93,7 @@ function questionPage(visit: Visit, request: FastifyRequest, time: OwnTime): Pag
       { label: texts.labels.from, period: describePeriod(visit, booking.start!, booking.end!) },
       { label: texts.labels.to, period: describePeriod(visit, start!, end!) },
     ],
+    start: start!.toISOString(),
     action: links.confirm(date ?? '', place!),
     button,
     back: { href: links.move(date), text: back },

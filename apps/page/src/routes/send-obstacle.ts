@@ -27,3 +27,8 @@ const refusals: readonly string[] = ['link.too_late', 'link.not_allowed'] satisf
 export function isRefusal(error: unknown): boolean {
   return error instanceof DomainError && refusals.includes(error.code);
 }
+
+/** Whether the booking begins at another time than the question has shown, and nothing was changed. */
+export function isChanged(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'link.changed';
+}

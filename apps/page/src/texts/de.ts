@@ -131,9 +131,13 @@ export const texts: Texts = {
     },
   },
   error: 'Fehler',
-  invalidForm: {
+  invalidMessage: {
     title: 'Bitte prüfen Sie Ihre Nachricht',
-    message: 'Die Nachricht darf höchstens 500 Zeichen haben.',
+    text: 'Die Nachricht darf höchstens 500 Zeichen haben.',
+  },
+  changed: {
+    title: 'Der Termin wurde inzwischen geändert',
+    text: 'Bitte prüfen Sie die neue Zeit.',
   },
   backToBooking: 'Zurück zur Buchung',
   footer: {

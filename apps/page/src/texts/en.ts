@@ -125,7 +125,11 @@ export const texts: Texts = {
     },
   },
   error: 'Error',
-  invalidForm: { title: 'Please check your message', message: 'The message may have at most 500 characters.' },
+  invalidMessage: { title: 'Please check your message', text: 'The message may have at most 500 characters.' },
+  changed: {
+    title: 'The time has been changed in the meantime',
+    text: 'Please check the new time.',
+  },
   backToBooking: 'Back to the booking',
   footer: {
     through: (crm) => `Booked through ${crm}`,

@@ -83,7 +83,9 @@ export interface Texts {
   obstacles: Record<Action, Record<Obstacle, Notice>>;
   /** Begins the title of a page with a form that was not accepted. */
   error: string;
-  invalidForm: { title: string; message: string };
+  invalidMessage: Notice;
+  /** The time of the booking is another one than the form has shown. */
+  changed: Notice;
   backToBooking: string;
   /** `through`: whose software the provider uses. */
   footer: { through: (crm: string) => string; legal: string; purpose: string; privacy: string };

@@ -704,15 +704,25 @@ export interface GetOwnBookingResponse {
 export interface CancelOwnBookingRequest {
   token: string;
   /** To the provider; at most 500 characters. */
-  message?: string | undefined;
+  message?:
+    | string
+    | undefined;
+  /** That the person was shown: if the booking begins at another time by now, nothing is changed. Absent: not compared. */
+  start?: Date | undefined;
 }
 
 export interface CancelOwnBookingResponse {
-  booking?: OwnBooking | undefined;
+  booking?:
+    | OwnBooking
+    | undefined;
+  /** It was cancelled before, and the message is not stored. */
+  alreadyCancelled: boolean;
 }
 
 export interface ConfirmAttendanceRequest {
   token: string;
+  /** As in CancelOwnBookingRequest. */
+  start?: Date | undefined;
 }
 
 export interface ConfirmAttendanceResponse {
@@ -766,7 +776,11 @@ export interface OwnTimeslotPlace {
 
 export interface MoveOwnBookingRequest {
   token: string;
-  place?: OwnPlace | undefined;
+  place?:
+    | OwnPlace
+    | undefined;
+  /** That the person was shown for the place, which may be an open appointment that begins at another time by now. Absent: not compared. */
+  start?: Date | undefined;
 }
 
 export interface MoveOwnBookingResponse {
@@ -5882,7 +5896,7 @@ export const GetOwnBookingResponse: MessageFns<GetOwnBookingResponse> = {
 };
 
 function createBaseCancelOwnBookingRequest(): CancelOwnBookingRequest {
-  return { token: "", message: undefined };
+  return { token: "", message: undefined, start: undefined };
 }
 
 export const CancelOwnBookingRequest: MessageFns<CancelOwnBookingRequest> = {
@@ -5892,6 +5906,9 @@ export const CancelOwnBookingRequest: MessageFns<CancelOwnBookingRequest> = {
     }
     if (message.message !== undefined) {
       writer.uint32(18).string(message.message);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -5925,6 +5942,14 @@ export const CancelOwnBookingRequest: MessageFns<CancelOwnBookingRequest> = {
             message.message = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5944,18 +5969,22 @@ export const CancelOwnBookingRequest: MessageFns<CancelOwnBookingRequest> = {
     const message = createBaseCancelOwnBookingRequest();
     message.token = object.token ?? "";
     message.message = object.message ?? undefined;
+    message.start = object.start ?? undefined;
     return message;
   },
 };
 
 function createBaseCancelOwnBookingResponse(): CancelOwnBookingResponse {
-  return { booking: undefined };
+  return { booking: undefined, alreadyCancelled: false };
 }
 
 export const CancelOwnBookingResponse: MessageFns<CancelOwnBookingResponse> = {
   encode(message: CancelOwnBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.booking !== undefined) {
       OwnBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    if (message.alreadyCancelled !== false) {
+      writer.uint32(16).bool(message.alreadyCancelled);
     }
     return writer;
   },
@@ -5981,6 +6010,14 @@ export const CancelOwnBookingResponse: MessageFns<CancelOwnBookingResponse> = {
             message.booking = OwnBooking.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.alreadyCancelled = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6001,18 +6038,22 @@ export const CancelOwnBookingResponse: MessageFns<CancelOwnBookingResponse> = {
     message.booking = (object.booking !== undefined && object.booking !== null)
       ? OwnBooking.fromPartial(object.booking)
       : undefined;
+    message.alreadyCancelled = object.alreadyCancelled ?? false;
     return message;
   },
 };
 
 function createBaseConfirmAttendanceRequest(): ConfirmAttendanceRequest {
-  return { token: "" };
+  return { token: "", start: undefined };
 }
 
 export const ConfirmAttendanceRequest: MessageFns<ConfirmAttendanceRequest> = {
   encode(message: ConfirmAttendanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.token !== "") {
       writer.uint32(10).string(message.token);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -6038,6 +6079,14 @@ export const ConfirmAttendanceRequest: MessageFns<ConfirmAttendanceRequest> = {
             message.token = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6056,6 +6105,7 @@ export const ConfirmAttendanceRequest: MessageFns<ConfirmAttendanceRequest> = {
   fromPartial(object: DeepPartial<ConfirmAttendanceRequest>): ConfirmAttendanceRequest {
     const message = createBaseConfirmAttendanceRequest();
     message.token = object.token ?? "";
+    message.start = object.start ?? undefined;
     return message;
   },
 };
@@ -6545,7 +6595,7 @@ export const OwnTimeslotPlace: MessageFns<OwnTimeslotPlace> = {
 };
 
 function createBaseMoveOwnBookingRequest(): MoveOwnBookingRequest {
-  return { token: "", place: undefined };
+  return { token: "", place: undefined, start: undefined };
 }
 
 export const MoveOwnBookingRequest: MessageFns<MoveOwnBookingRequest> = {
@@ -6555,6 +6605,9 @@ export const MoveOwnBookingRequest: MessageFns<MoveOwnBookingRequest> = {
     }
     if (message.place !== undefined) {
       OwnPlace.encode(message.place, writer.uint32(18).fork()).join();
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -6588,6 +6641,14 @@ export const MoveOwnBookingRequest: MessageFns<MoveOwnBookingRequest> = {
             message.place = OwnPlace.decode(reader, reader.uint32());
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6609,6 +6670,7 @@ export const MoveOwnBookingRequest: MessageFns<MoveOwnBookingRequest> = {
     message.place = (object.place !== undefined && object.place !== null)
       ? OwnPlace.fromPartial(object.place)
       : undefined;
+    message.start = object.start ?? undefined;
     return message;
   },
 };
@@ -11059,7 +11121,7 @@ export const PersonServiceService = {
   },
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
    */
   cancelOwnBooking: {
     path: "/scheduling.calendar.v1.PersonService/CancelOwnBooking" as const,
@@ -11072,7 +11134,7 @@ export const PersonServiceService = {
       Buffer.from(CancelOwnBookingResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CancelOwnBookingResponse => CancelOwnBookingResponse.decode(value),
   },
-  /** Notes that the person will be there; again: no change. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
   confirmAttendance: {
     path: "/scheduling.calendar.v1.PersonService/ConfirmAttendance" as const,
     requestStream: false as const,
@@ -11097,7 +11159,7 @@ export const PersonServiceService = {
   },
   /**
    * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
-   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason: closed, too, for another start.
    */
   moveOwnBooking: {
     path: "/scheduling.calendar.v1.PersonService/MoveOwnBooking" as const,
@@ -11116,16 +11178,16 @@ export interface PersonServiceServer extends UntypedServiceImplementation {
   getOwnBooking: handleUnaryCall<GetOwnBookingRequest, GetOwnBookingResponse>;
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
    */
   cancelOwnBooking: handleUnaryCall<CancelOwnBookingRequest, CancelOwnBookingResponse>;
-  /** Notes that the person will be there; again: no change. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
   confirmAttendance: handleUnaryCall<ConfirmAttendanceRequest, ConfirmAttendanceResponse>;
   /** The times of a week to which it can be moved: for the same product, as long as it is, at the same price. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
   listOwnTimes: handleUnaryCall<ListOwnTimesRequest, ListOwnTimesResponse>;
   /**
    * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
-   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason: closed, too, for another start.
    */
   moveOwnBooking: handleUnaryCall<MoveOwnBookingRequest, MoveOwnBookingResponse>;
 }
@@ -11148,7 +11210,7 @@ export interface PersonServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
    */
   cancelOwnBooking(
     request: CancelOwnBookingRequest,
@@ -11165,7 +11227,7 @@ export interface PersonServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CancelOwnBookingResponse) => void,
   ): ClientUnaryCall;
-  /** Notes that the person will be there; again: no change. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
   confirmAttendance(
     request: ConfirmAttendanceRequest,
     callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
@@ -11199,7 +11261,7 @@ export interface PersonServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Moves it to one of these, as ChangeBooking does, with a mail to the person. Where it is already: no change. NOT_FOUND also timeslot.not_found and
-   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason.
+   * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason: closed, too, for another start.
    */
   moveOwnBooking(
     request: MoveOwnBookingRequest,
