@@ -38,7 +38,7 @@ button, .button { background: var(--brand); color: #fff; font-weight: 600; }
 .note { padding: .75rem 1rem; border-inline-start: .375rem solid #1b7a3d; background: color-mix(in srgb, CanvasText 7%, Canvas); }
 .error { border-color: #c62828; }
 .error h2 { margin: 0; font-size: 1.0625rem; }
-.error ul { margin: .25rem 0 0; }
+.error ul, .error p { margin: .25rem 0 0; }
 label { display: block; font-weight: 600; }
 textarea { box-sizing: border-box; width: 100%; padding: .625rem; border: 1px solid color-mix(in srgb, CanvasText 60%, Canvas); border-radius: .625rem; font: inherit; }
 .hint { margin: 0 0 1rem; }
