@@ -48,6 +48,7 @@ const internal = new Set([
   'free_expired_seats',
   'has_mail',
   'has_mail_on_creation',
+  'has_other_start',
   'insert_participation',
   'invites',
   'is_active',
