@@ -22,7 +22,7 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
     zone: texts.move.zone(zone),
     note: situationOf(booking) === 'requested' ? texts.move.request : undefined,
     range,
-    days: daysOf(visit, times),
+    days: daysOf(visit, monday, times),
     empty: texts.move.emptyWeek,
     weeks,
     weeksLabel: texts.move.weeks,
@@ -63,15 +63,15 @@ interface DayView {
   times: TimeView[];
 }
 
-function daysOf({ booking, locale, links }: Visit, times: OwnTime[]): DayView[] {
+function daysOf({ booking, locale, links }: Visit, monday: string, times: OwnTime[]): DayView[] {
   const days = new Map<string, DayView>();
   const dates = dateFormat({ booking, locale }, 'full');
   for (const { start, end, place } of times) {
-    const date = dateIn(start!, booking.timeZone);
     const period = formatTimes(start!, end!, booking.timeZone, locale);
-    const day = days.get(date) ?? { heading: dates.format(start), times: [] };
-    day.times.push({ href: links.confirm(date, place!), ...timesOf(period) });
-    days.set(date, day);
+    const heading = period.isOneDay ? period.lines[0]! : dates.format(start);
+    const day = days.get(heading) ?? { heading, times: [] };
+    day.times.push({ href: links.confirm(monday, place!), ...timesOf(period) });
+    days.set(heading, day);
   }
   return [...days.values()];
 }
@@ -81,11 +81,6 @@ function dateFormat(
   dateStyle: 'long' | 'full',
 ): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat(regionalLocale(locale, timeZone), { timeZone, dateStyle });
-}
-
-/** The date of a moment in a zone, YYYY-MM-DD. */
-function dateIn(moment: Date, timeZone: string): string {
-  return Temporal.Instant.fromEpochMilliseconds(moment.getTime()).toZonedDateTimeISO(timeZone).toPlainDate().toString();
 }
 
 /** Without the date, unless it ends on another day. */

@@ -94,11 +94,11 @@ export function regionalLocale(locale: string, timeZone: string): string {
 }
 
 function formatsOf(timeZone: string, locale: string): ReturnType<typeof createFormats> {
-  const place = { timeZone, locale: regionalLocale(locale, timeZone) };
-  return formats.memo(`${place.locale} ${timeZone}`, { context: place });
+  return formats.memo(`${locale} ${timeZone}`, { context: { timeZone, locale } });
 }
 
-function createFormats({ timeZone, locale }: Place) {
+function createFormats({ timeZone, locale: given }: Place) {
+  const locale = regionalLocale(given, timeZone);
   const format = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
     new Intl.DateTimeFormat(locale, { timeZone, ...options });
   const time = format({ timeStyle: 'short' });
