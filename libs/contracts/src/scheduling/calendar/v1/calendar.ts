@@ -11121,7 +11121,7 @@ export const PersonServiceService = {
   },
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION (also link.changed) for another start.
    */
   cancelOwnBooking: {
     path: "/scheduling.calendar.v1.PersonService/CancelOwnBooking" as const,
@@ -11134,7 +11134,7 @@ export const PersonServiceService = {
       Buffer.from(CancelOwnBookingResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CancelOwnBookingResponse => CancelOwnBookingResponse.decode(value),
   },
-  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION (also link.changed) for another start. */
   confirmAttendance: {
     path: "/scheduling.calendar.v1.PersonService/ConfirmAttendance" as const,
     requestStream: false as const,
@@ -11178,10 +11178,10 @@ export interface PersonServiceServer extends UntypedServiceImplementation {
   getOwnBooking: handleUnaryCall<GetOwnBookingRequest, GetOwnBookingResponse>;
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION (also link.changed) for another start.
    */
   cancelOwnBooking: handleUnaryCall<CancelOwnBookingRequest, CancelOwnBookingResponse>;
-  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION (also link.changed) for another start. */
   confirmAttendance: handleUnaryCall<ConfirmAttendanceRequest, ConfirmAttendanceResponse>;
   /** The times of a week to which it can be moved: for the same product, as long as it is, at the same price. INVALID_ARGUMENT (slot.invalid) for a date that is none. */
   listOwnTimes: handleUnaryCall<ListOwnTimesRequest, ListOwnTimesResponse>;
@@ -11210,7 +11210,7 @@ export interface PersonServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Cancels it, as UpdateParticipation does, with a mail to the person. One that is cancelled already is answered as it is, without another mail.
-   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION also link.changed for another start.
+   * INVALID_ARGUMENT (participation.invalid) for a message of more than 500 characters, FAILED_PRECONDITION (also link.changed) for another start.
    */
   cancelOwnBooking(
     request: CancelOwnBookingRequest,
@@ -11227,7 +11227,7 @@ export interface PersonServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CancelOwnBookingResponse) => void,
   ): ClientUnaryCall;
-  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION also link.changed for another start. */
+  /** Notes that the person will be there; again: no change. FAILED_PRECONDITION (also link.changed) for another start. */
   confirmAttendance(
     request: ConfirmAttendanceRequest,
     callback: (error: ServiceError | null, response: ConfirmAttendanceResponse) => void,
