@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { originJson } from '@scheduling/messaging';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { type BookingCall, settle, type Settled } from '../participation/settle.ts';
+import { type BookingCall, settle } from '../participation/settle.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
 import { lockOf, type Place, placeOf } from '../slot/place.ts';
 import { lengthOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
@@ -31,8 +31,8 @@ export async function cancelOwnBooking(
   }
   const booking = await requireOwnBooking(dependencies, token);
   const request = { message, shownStart: start?.getTime() };
-  const { entered } = await change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', request));
-  return { booking: await readAgain(dependencies, booking), alreadyCancelled: !entered };
+  const changed = await change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', request));
+  return { booking: changed.booking, alreadyCancelled: !changed.hasEntered };
 }
 
 /**
@@ -45,8 +45,7 @@ export async function confirmAttendance(
 ): Promise<OwnBooking> {
   const booking = await requireOwnBooking(dependencies, token);
   const request = { shownStart: start?.getTime() };
-  await change(dependencies, booking, () => callOf(booking, 'confirm_attendance', request));
-  return readAgain(dependencies, booking);
+  return (await change(dependencies, booking, () => callOf(booking, 'confirm_attendance', request))).booking;
 }
 
 /**
@@ -76,8 +75,7 @@ export async function moveOwnBooking(
     },
     locks: lockOf(target),
   });
-  await change(dependencies, booking, call);
-  return readAgain(dependencies, booking);
+  return (await change(dependencies, booking, call)).booking;
 }
 
 const minuteMs = 60_000;
@@ -96,14 +94,16 @@ function callOf({ participationId, appointmentReference }: OwnBooking, name: str
   return { name, request: { ...request, participationId, origin: originJson() }, locks: appointmentReference };
 }
 
+/** The booking as it is afterwards, and whether it has entered another state. */
 async function change(
   dependencies: CalendarDependencies,
   booking: OwnBooking,
   call: (provider: ProviderRow) => BookingCall,
-): Promise<Settled<object>> {
+): Promise<{ booking: OwnBooking; hasEntered: boolean }> {
   const { crmId, providerReference } = booking;
   const work = settle(dependencies, { provider: { crmId, providerReference }, call, busy: 'participation.busy' });
-  return dependencies.bookings.countRefusal(crmId, work).catch(translateMissing);
+  const { entered } = await dependencies.bookings.countRefusal(crmId, work).catch(translateMissing);
+  return { booking: await readAgain(dependencies, booking), hasEntered: Boolean(entered) };
 }
 
 /** It has gone since the token was read. */
