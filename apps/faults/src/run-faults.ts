@@ -65,7 +65,7 @@ export interface FaultReport {
 const planStream = 0;
 const checkStream = 1_000;
 /** A slow machine needs more than one. */
-const maxRounds = 4;
+const maxRounds = 8;
 /** How long after the load clients may need to learn what became of their last requests. */
 const resolveMs = 120_000;
 const watchMs = 1_500;

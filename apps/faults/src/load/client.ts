@@ -23,7 +23,10 @@ export interface Answer {
 export interface CrmClient {
   /** One attempt. Undefined if there is no answer. */
   send(request: Request, headers?: Record<string, string>): Promise<Answer | undefined>;
-  /** Repeats a request that only reads until it is answered with one of these, by default with 200. */
+  /**
+   * Repeats a request that only reads until it is answered with one of these, by default with 200. Rejects if it takes
+   * longer than any fault lasts.
+   */
   read(path: string, query?: Request['query'], statuses?: readonly number[]): Promise<Answer>;
   /**
    * Repeats a change until it is known what became of it, as the interface tells clients to, or until time runs out.
@@ -45,13 +48,14 @@ export interface ClientOptions {
   /** The mark of the other CRM: none of its texts may ever be in an answer. */
   foreignMark: string;
   journal: Journal;
-  /** When the clients give up. */
+  /** When the clients give up their changes. What is there can still be read. */
   ended: AbortSignal;
 }
 
 /** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
 const answerMs = 6_000;
 const pauseMs = 100;
+const readMs = 180_000;
 
 export function createCrmClient(options: ClientOptions): CrmClient {
   const { journal, ended } = options;
@@ -59,14 +63,15 @@ export function createCrmClient(options: ClientOptions): CrmClient {
   return {
     send,
     read: async (path, query, statuses = [200]) => {
-      while (!ended.aborted) {
+      const deadlineMs = performance.now() + readMs;
+      while (performance.now() < deadlineMs) {
         const answer = await send({ method: 'GET', path, query });
         if (answer !== undefined && statuses.includes(answer.status)) return answer;
         if (answer !== undefined && outcomeOf(answer) === 'failed')
           throw new Error(`${path} was answered with ${answer.status} ${answer.text}`);
         await delay(pauseMs);
       }
-      throw new Error(`${path} could not be read until the end`);
+      throw new Error(`${path} could not be read in ${readMs / 1_000} s`);
     },
     change: async (operation, request, { withKey = false, goneStatus } = {}) => {
       const headers: Record<string, string> = withKey ? { 'idempotency-key': randomUUID() } : {};
