@@ -215,7 +215,8 @@ it('delivers what is behind more than a thousand rows that have to wait for anot
   });
   await eventually(() => expect(requests).toEqual(['quick']));
   await database.transaction((tx) => tx.deleteFrom('parcel').where('shop', '=', 'gate').execute());
-  await eventually(async () => expect(await pending()).toEqual([]));
+  for (const left of [1_000, 800, 600, 400, 200, 0])
+    await eventually(async () => expect((await pending()).length).toBeLessThanOrEqual(left));
   expect(requests).toHaveLength(1_201);
 });
 

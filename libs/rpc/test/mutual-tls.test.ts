@@ -80,9 +80,14 @@ describe('mutual TLS', () => {
     return client.getCustomer({ crmId: 'crm' });
   }
 
+  /** Repeated, because a busy machine may not complete a handshake in the time for one call. */
+  async function expectServed(port: number, files: TlsFiles): Promise<void> {
+    await eventually(() => expect(call(port, files)).resolves.toEqual({ customer }));
+  }
+
   it('accepts a client with a certificate of the same authority', async () => {
     const port = await serve(await issue('customer'));
-    await expect(call(port, await issue('gateway'))).resolves.toEqual({ customer });
+    await expectServed(port, await issue('gateway'));
     await expect(
       checkHealth('customer', `127.0.0.1:${port}`, { credentials: open(await issue('probe')) }),
     ).resolves.toBe('SERVING');
@@ -93,7 +98,7 @@ describe('mutual TLS', () => {
     await expect(call(port, undefined)).rejects.toMatchObject(refused);
     await expect(call(port, await issue('stranger', stranger))).rejects.toMatchObject(refused);
     await expect(askWithoutCertificate(port, authority)).rejects.toThrow(/certificate required/);
-    await expect(call(port, await issue('gateway'))).resolves.toEqual({ customer });
+    await expectServed(port, await issue('gateway'));
   });
 
   it('rejects a server of another authority, with the name of another service, or in plain text', async () => {
@@ -117,7 +122,7 @@ describe('mutual TLS', () => {
     );
     await issue('gateway', stranger, stranger);
     await eventually(() => client.getCustomer({ crmId: 'crm' }));
-    await eventually(() => expect(call(port, files)).resolves.toEqual({ customer }));
+    await expectServed(port, files);
   });
 
   it('keeps using the previous certificate while a renewal is incomplete', async () => {
@@ -131,11 +136,11 @@ describe('mutual TLS', () => {
     await eventually(() =>
       expect(warn).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('not used yet')),
     );
-    await expect(call(port, files)).resolves.toEqual({ customer });
+    await expectServed(port, files);
     expect(await serverCertificate(port, files)).toBe(before.fingerprint256);
     await writeFile(server.key, key);
     await eventually(async () => expect(await serverCertificate(port, files)).not.toBe(before.fingerprint256));
-    await expect(call(port, files)).resolves.toEqual({ customer });
+    await expectServed(port, files);
   });
 
   it('does not start with files that cannot be read or do not match', async () => {
