@@ -55,6 +55,7 @@ export interface ClientOptions {
 /** A request is answered within 2 s (interface 7); this is for a machine that does many other things. */
 const answerMs = 6_000;
 const pauseMs = 100;
+/** Of a read with all its repetitions. No fault lasts longer than 2 minutes. */
 const readMs = 180_000;
 
 export function createCrmClient(options: ClientOptions): CrmClient {
