@@ -167,7 +167,6 @@ const faults = {
     name: 'faults',
     include: ['test/checkers.test.ts'],
     maxWorkers: 1,
-    maxConcurrency: 2,
     sequence: { groupOrder: 4 },
   },
 };
