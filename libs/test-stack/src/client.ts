@@ -85,13 +85,14 @@ export function createClient(stack: Pick<StackInfo, 'gateway'>, crmId: string, k
 }
 
 /**
- * Repeats a request for as long as it is answered with 503, as the interface tells clients to: many at once may be more
+ * Repeats a request for as long as it is to come back later, as the interface tells clients to: many at once may be more
  * than a busy machine serves in time.
  */
 export async function untilServed<Body>(send: () => Promise<Answer<Body>>): Promise<Answer<Body>> {
   for (;;) {
     const answer = await send();
-    if (answer.status !== 503) return answer;
+    const { code } = (answer.body ?? {}) as { code?: string };
+    if (answer.status !== 503 && code !== 'rate.concurrent') return answer;
     await delay(Number(answer.headers.get('retry-after')) * 1_000);
   }
 }

@@ -1,6 +1,5 @@
-import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, path, type Problem } from '@scheduling/test-stack/client';
+import { type Answer, path, type Problem, untilServed } from '@scheduling/test-stack/client';
 import { createAppointment, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
@@ -57,31 +56,20 @@ describe(`${clients} concurrent clients`, { timeout: 120_000 }, () => {
 
 const newReference = (): string => `${unique('p')}@test`;
 
+/** Repeating it is safe: the client that got the seat gets it again (interface 1). */
 function create(appointmentReference: string, reference: string, state: string): Promise<Answer<Problem>> {
   const body = { reference, appointmentReference, customerReference: practice.customer, state };
-  return persist(() => crm.post<Problem>(`${practice.at}/participations`, body, { query: { sendMails: false } }));
+  return untilServed(() => crm.post<Problem>(`${practice.at}/participations`, body, { query: { sendMails: false } }));
 }
 
 function confirm(reference: string): Promise<Answer<Problem>> {
-  return persist(() =>
+  return untilServed(() =>
     crm.post<Problem>(
       practice.at + path`/participations/${reference}`,
       { state: 'BOOKED' },
       { query: { sendMails: false } },
     ),
   );
-}
-
-/**
- * Retries a request that timed out after 2 s, as clients do: repeating it is safe, so the client that got the seat gets
- * it again (interface 1).
- */
-function persist(request: () => Promise<Answer<Problem>>): Promise<Answer<Problem>> {
-  const answered = async (): Promise<Answer<Problem> | false> => {
-    const answer = await request();
-    return answer.status !== 503 && answer.body?.code !== 'rate.concurrent' && answer;
-  };
-  return waitUntil(answered, { what: 'an answer other than to come back later', timeoutMs: 60_000 });
 }
 
 function expectOneSeat(answers: Answer<Problem>[]): void {
