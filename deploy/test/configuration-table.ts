@@ -49,6 +49,8 @@ const meanings: Record<string, string> = {
     'addresses and networks of the proxies in front of the service, separated by commas: their `X-Forwarded-For` names the client',
   PAGE_URL:
     'public address of the pages on which persons change their bookings, used in the links to them; if not set, that of the gateway (`PUBLIC_URL`)',
+  PROVIDER_MAILS_PER_HOUR:
+    'mails to one address of a provider about its bookings in an hour, before the rest is told in one list; 0 = any number',
   PUBLIC_URL:
     'public address of the gateway, used in the API document, in `Link` headers and in mails; page needs it only without `PAGE_URL`',
   RESERVATION_SWEEPER: '`off`: reservations still expire on time, but their rows stay for a while',

@@ -287,6 +287,7 @@ describe('an appointment', () => {
       actor,
       customerId: undefined,
       notify: false,
+      notifyProvider: false,
     });
     await asCrm(() =>
       calendar.appointments.deleteAppointments({
@@ -382,6 +383,7 @@ describe('a participation', () => {
         fromState: BOOKED,
         toState: DELETED,
         notify: false,
+        notifyProvider: false,
       },
       { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: DELETED, toState: CANCELED },
     ]);
@@ -587,6 +589,7 @@ it('SQL functions record a participation with every field of the message', async
     fromState: RESERVED,
     toState: DELETED,
     notify: true,
+    notifyProvider: false,
     actor,
     previousMailEventId: randomUUID(),
     neverInvited: true,

@@ -38,8 +38,8 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
         return { customer: toMessage(customer) };
       },
       getRecipient: async ({ crmId, customerId }) => {
-        const { userName, email, language } = await getCustomer(dependencies, { crmId, id: customerId });
-        return withoutNulls({ name: userName, email, language });
+        const { userName, email, language, mobile, note } = await getCustomer(dependencies, { crmId, id: customerId });
+        return withoutNulls({ name: userName, email, language, mobile, note });
       },
       listCustomers: async function* (request, signal) {
         for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal))

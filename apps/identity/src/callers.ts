@@ -22,6 +22,7 @@ export const callers = {
     getProvider: ['gateway', 'calendar', 'customer', 'notification', 'webhook'],
     listProviderReferences: ['webhook'],
     updateProvider: ['gateway'],
+    listProviderRecipients: ['notification'],
     listStaff: ['gateway'],
     addStaff: ['gateway'],
     removeStaff: ['gateway'],

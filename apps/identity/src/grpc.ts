@@ -18,6 +18,7 @@ import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import { getPublicProvider } from './provider/get-public-provider.ts';
+import { listProviderRecipients } from './provider/list-provider-recipients.ts';
 import { listProviderReferences } from './provider/list-provider-references.ts';
 import type { ProviderKey } from './provider/provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
@@ -74,6 +75,9 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
     }),
     listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
+    listProviderRecipients: async (request) => ({
+      recipients: (await listProviderRecipients(dependencies, request)).map(withoutNulls),
+    }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
     addStaff: async (request) => {
       const { user, added } = await addStaff(dependencies, { ...request, member: memberOf(request) });

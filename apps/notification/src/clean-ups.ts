@@ -16,6 +16,21 @@ export const notificationCleanUps: CleanUp<NotificationSchema>[] = [
     where: sql<boolean>`state IN ('sent', 'failed')`,
     everyMs: hourMs,
   },
+  // What lists were about: ids.
+  {
+    table: 'providerNotice',
+    column: 'createdAt',
+    before: ago('30 days'),
+    where: sql<boolean>`state = 'listed'`,
+    everyMs: hourMs,
+  },
+  // Digests of providers' addresses, when the hour for which they are counted is over.
+  {
+    table: 'providerMailCount',
+    column: 'until',
+    before: sql<Date>`now()`,
+    everyMs: minuteMs,
+  },
   // What sandboxes keep (interface 11.2).
   { table: 'sandboxMail', column: 'sentAt', before: ago('7 days'), everyMs: hourMs },
   // The organizers of events that ended a month ago.

@@ -22,6 +22,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         toOneRecipient: read.integer('MAILS_PER_HOUR_AND_RECIPIENT', { min: 0, max: 100_000 }, 20),
         inTotal: read.integer('MAILS_PER_HOUR_AND_CRM', { min: 0, max: 100_000 }, 3_000),
       },
+      /** Mails to one address of a provider about its bookings in an hour, before the rest becomes one list; 0: any number. */
+      providerMailQuota: read.integer('PROVIDER_MAILS_PER_HOUR', { min: 0, max: 100_000 }, 60),
       /** The sender for CRMs without their own address. */
       senderAddress: read.text('SENDER_ADDRESS', 'no-reply@scheduling.example'),
       /** The public URL of the gateway: the base of the links to verify addresses. */

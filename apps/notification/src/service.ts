@@ -13,6 +13,7 @@ import { startMailDelivery } from './mail/deliver-mails.ts';
 import { registerMailMetrics } from './mail/mail-metrics.ts';
 import { defaultTimings, type MailTimings } from './mail/timings.ts';
 import { startMailWriting } from './mail/write-mails.ts';
+import { startProviderMailWriting } from './provider-mail/write-provider-mails.ts';
 import { createSenders } from './senders.ts';
 import { notificationSubscriptions } from './subscriptions.ts';
 
@@ -61,6 +62,7 @@ export function createNotificationService(
       const timings = { ...defaultTimings, ...overrides.timings };
       const onOutcome = registerMailMetrics(metrics, database);
       use(startMailWriting({ dependencies, timings, logger }));
+      use(startProviderMailWriting({ dependencies, quota: config.providerMailQuota, timings, logger }));
       use(startMailDelivery({ database, smtpUrl, sandboxSmtpUrl, connections, quotas, timings, onOutcome, logger }));
       return {
         hosted: [hostParticipationMailService(dependencies), hostSandboxMailService(dependencies)],

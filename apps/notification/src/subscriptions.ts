@@ -18,6 +18,8 @@ import { findOrganizers } from './mail/find-organizers.ts';
 import { organizerOf, senderOf } from './mail/mail-addresses.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
+import { providerNoticesOf } from './provider-mail/provider-mail-of-change.ts';
+import { storeMailsOfChange } from './provider-mail/store-mails-of-change.ts';
 import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 
 /** Which events create mails, and which delete them. */
@@ -51,7 +53,7 @@ async function mailAboutChange(
   const mail = mailOfChange(change);
   // An effect all the same, because the next mail waits until this event has been processed.
   if (mail === undefined) return async () => undefined;
-  return storeUnwrittenMail({
+  const call = storeUnwrittenMail({
     crmId,
     eventId,
     participationId,
@@ -62,6 +64,8 @@ async function mailAboutChange(
     actor,
     previousEventId,
   });
+  const notices = providerNoticesOf(change, eventId);
+  return notices.length === 0 ? call : storeMailsOfChange(call, notices);
 }
 
 /**

@@ -79,6 +79,7 @@ const created = (participationId: string) => ({
   fromState: ParticipationState.UNSPECIFIED,
   toState: ParticipationState.BOOKED,
   notify: true,
+  notifyProvider: false,
   neverInvited: false,
   exempt: false,
   ordinal: 0,

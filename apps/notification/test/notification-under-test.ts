@@ -147,7 +147,7 @@ export async function startSurroundings(): Promise<Surroundings> {
 export async function setUpProvider(
   { admin, identity }: Pick<Surroundings, 'admin' | 'identity'>,
   id: string,
-  { sandbox = false } = {},
+  { sandbox = false, hasAddress = true } = {},
 ): Promise<void> {
   await admin.createCrm({
     crmId: id,
@@ -168,7 +168,7 @@ export async function setUpProvider(
     ownerReference: 'owner@crm',
     accountReference: 'account@crm',
     name: 'Yoga & Co',
-    email: 'desk@yoga.example',
+    email: hasAddress ? 'desk@yoga.example' : undefined,
     phone: '+49 30 1',
     impressum: 'Yoga & Co GmbH\nBerlin',
   });

@@ -74,6 +74,7 @@ async function somebody(): Promise<{ participationId: string; email: string; cha
   const common = {
     ...ids,
     notify: true,
+    notifyProvider: false,
     actor: 'service',
     neverInvited: false,
     exempt: false,

@@ -2,8 +2,11 @@ import { type ChangeBookingRequest, ParticipationState, type TimeslotPlace } fro
 import { patiently } from '@scheduling/testing';
 import type { Random } from '@scheduling/testing/random';
 import type { CalendarMethod } from '@scheduling/calendar-file';
-import type { MailTemplate } from '@scheduling/runtime';
+import type { MailTemplate as AnyTemplate, ProviderMailTemplate } from '@scheduling/runtime';
 import { crmId, providerReference, type Surroundings } from './notification-under-test.ts';
+
+/** The mails to persons. */
+type MailTemplate = Exclude<AnyTemplate, ProviderMailTemplate>;
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const owned = { crmId, providerReference };

@@ -19,6 +19,8 @@ export {
   mailTemplates,
   type ParticipationMailTemplate,
   participationMailTemplates,
+  type ProviderMailTemplate,
+  providerMailTemplates,
 } from './mail-templates.ts';
 export { type GaugeDescription, measureAtScrape, type Sample } from './measure-at-scrape.ts';
 export { createMetrics, type Metrics } from './metrics.ts';

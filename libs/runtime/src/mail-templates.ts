@@ -14,6 +14,25 @@ export const participationMailTemplates = [
 ] as const;
 export type ParticipationMailTemplate = (typeof participationMailTemplates)[number];
 
+/** The kinds of mail to a provider about its bookings, by what happened (interface 6.6). */
+export const providerMailTemplates = [
+  'provider-booked',
+  'provider-requested',
+  'provider-moved',
+  'provider-request-moved',
+  'provider-cancelled',
+  'provider-request-withdrawn',
+  'provider-appointment-changed',
+  'provider-appointment-cancelled',
+  'provider-list',
+] as const;
+export type ProviderMailTemplate = (typeof providerMailTemplates)[number];
+
 /** All kinds of mail. */
-export const mailTemplates = [...participationMailTemplates, 'removed-by-deletion', 'email-verification'] as const;
+export const mailTemplates = [
+  ...participationMailTemplates,
+  ...providerMailTemplates,
+  'removed-by-deletion',
+  'email-verification',
+] as const;
 export type MailTemplate = (typeof mailTemplates)[number];

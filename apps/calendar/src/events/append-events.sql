@@ -51,7 +51,9 @@ BEGIN
     'exempt', change.exempt,
     'ordinal', ordinal,
     'previousAppointmentId', source,
-    'previousOrdinal', source_ordinal);
+    'previousOrdinal', source_ordinal,
+    'notifyProvider', has_mail(origin) AND coalesce(
+      (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false));
 END
 $$;
 

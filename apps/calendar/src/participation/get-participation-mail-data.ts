@@ -24,7 +24,11 @@ export interface ParticipationMailData {
   customerId: string | null;
   name: string | null;
   email: string | null;
+  mobile: string | null;
+  note: string | null;
   providerId: string;
+  /** Of the appointment. */
+  contactReference: string | null;
   description: string | null;
   startsAt: string;
   endsAt: string;

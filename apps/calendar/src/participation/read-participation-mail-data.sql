@@ -11,11 +11,11 @@ BEGIN
         -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
         'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
         'reference', participation.reference, 'customerId', participation.customer_id,
-        'name', participation.name, 'email', participation.email, 'state', participation.state,
+        'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note, 'state', participation.state,
         'message', (
           SELECT text FROM participation_message AS message
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
-        'providerId', appointment.provider_id, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
+        'providerId', appointment.provider_id, 'contactReference', appointment.contact_reference, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
         'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
         'selfService', coalesce(rules.self_service, rules.page, false),
         'cancellableUntil', CASE WHEN rights.is_cancellable THEN rights.cancellable_until END,

@@ -9,10 +9,12 @@ import {
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as reminders from './migrations/0001-reminders.ts';
+import * as providerMails from './migrations/0002-provider-mails.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
   '0001-reminders': reminders,
+  '0002-provider-mails': providerMails,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -24,6 +26,12 @@ const functions = sqlFiles(import.meta.url, [
   '../mail/supersede-unwritten-mails.sql',
   '../mail/store-unwritten-mail.sql',
   '../mail/store-written-mail.sql',
+  '../provider-mail/store-provider-notice.sql',
+  '../provider-mail/store-mails-of-change.sql',
+  '../provider-mail/list-of-provider.sql',
+  '../provider-mail/store-provider-mail.sql',
+  '../provider-mail/store-provider-list.sql',
+  '../provider-mail/erase-from-lists.sql',
 ]);
 
 /** In execution order; the doctor compares the database with them. */

@@ -102,6 +102,7 @@ CREATE TABLE mail (
   calendar_method text,
   resend_of uuid,
   sandbox boolean NOT NULL DEFAULT false,
+  participation_id uuid,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -145,6 +146,50 @@ CREATE TABLE outbox_position (
   CONSTRAINT outbox_position_check CHECK (((refill_after IS NULL) = (refill_until IS NULL))),
   CONSTRAINT outbox_position_id_check CHECK (id)
 );
+
+CREATE TABLE provider_mail_count (
+  crm_id text NOT NULL,
+  recipient_digest bytea NOT NULL,
+  until timestamp with time zone NOT NULL,
+  mails integer NOT NULL,
+  CONSTRAINT provider_mail_count_pkey PRIMARY KEY (crm_id, recipient_digest, until)
+);
+CREATE INDEX provider_mail_count_until ON public.provider_mail_count USING btree (until);
+
+CREATE TABLE provider_notice (
+  crm_id text NOT NULL,
+  id uuid NOT NULL DEFAULT uuidv7(),
+  event_id uuid NOT NULL,
+  recipient text NOT NULL,
+  template text NOT NULL,
+  about_id uuid NOT NULL,
+  version integer NOT NULL,
+  participation_id uuid,
+  customer_id uuid,
+  provider_id uuid NOT NULL,
+  actor text NOT NULL,
+  request_id text NOT NULL,
+  traceparent text,
+  state text NOT NULL DEFAULT 'pending'::text,
+  list_id uuid,
+  attempts integer NOT NULL DEFAULT 0,
+  failures integer NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  lease uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT provider_notice_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT provider_notice_check CHECK (((state = 'listed'::text) = (list_id IS NOT NULL))),
+  CONSTRAINT provider_notice_recipient_check CHECK ((recipient = ANY (ARRAY['PROVIDER'::text, 'CONTACT'::text]))),
+  CONSTRAINT provider_notice_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'listed'::text]))),
+  CONSTRAINT provider_notice_intent_key UNIQUE (crm_id, event_id, about_id, template)
+);
+CREATE INDEX provider_notice_created ON public.provider_notice USING btree (created_at);
+CREATE INDEX provider_notice_customer ON public.provider_notice USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX provider_notice_due ON public.provider_notice USING btree (crm_id, due_at) WHERE (state = 'pending'::text);
+CREATE INDEX provider_notice_lease ON public.provider_notice USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
+CREATE INDEX provider_notice_list ON public.provider_notice USING btree (crm_id, list_id) WHERE (list_id IS NOT NULL);
+CREATE UNIQUE INDEX provider_notice_one_list ON public.provider_notice USING btree (crm_id, about_id) WHERE (template = 'provider-list'::text);
+CREATE INDEX provider_notice_order ON public.provider_notice USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
 
 CREATE TABLE recent_mail (
   crm_id text NOT NULL,
@@ -325,6 +370,34 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.erase_from_lists(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  crm text := request ->> 'crmId';
+  lists uuid[];
+  erased mail%ROWTYPE;
+  list uuid;
+BEGIN
+  WITH removed AS (
+    DELETE FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid RETURNING list_id
+  )
+  SELECT array_agg(DISTINCT list_id) INTO lists FROM removed WHERE list_id IS NOT NULL;
+
+  FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) RETURNING old.* LOOP
+    CONTINUE WHEN erased.state <> 'pending';
+    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id)
+    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id
+      FROM provider_notice AS entry WHERE entry.crm_id = crm AND entry.list_id = erased.id LIMIT 1
+    ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
+    RETURNING id INTO list;
+    UPDATE provider_notice SET list_id = list WHERE crm_id = crm AND list_id = erased.id AND list IS DISTINCT FROM erased.id;
+  END LOOP;
+  RETURN NULL;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.is_reminder_superseded(the_crm text, participation_id uuid, its_version integer, its_expiry timestamp with time zone, its_id uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -338,6 +411,25 @@ AS $function$
     SELECT FROM mail
      WHERE crm_id = the_crm AND about_id = participation_id AND state = 'pending' AND resend_of IS NULL
        AND (version > its_version OR template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id)))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.list_of_provider(entry provider_notice, recipient_digest text, due timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  new_id uuid := uuidv7();
+  list uuid;
+BEGIN
+  INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, due_at)
+  VALUES (
+    entry.crm_id, new_id, new_id, entry.recipient, 'provider-list',
+    md5(format('%s %s %s', entry.provider_id, recipient_digest, due))::uuid,
+    0, entry.provider_id, 'service', entry.request_id, due)
+  ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
+  RETURNING id INTO list;
+  RETURN list;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.read_quota_use(request jsonb)
@@ -431,12 +523,12 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, participation_id, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     coalesce((request ->> 'id')::uuid, uuidv7()), coalesce((request ->> 'createdAt')::timestamptz, now()),
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
     request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
     coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
@@ -466,6 +558,104 @@ BEGIN
      WHERE mail.crm_id = request ->> 'crmId' AND mail.id = superseded.id;
   END IF;
   RETURN to_jsonb(new_id);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_mails_of_change(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM store_unwritten_mail(request -> 'mail');
+  PERFORM store_provider_notice(notice) FROM jsonb_array_elements(request -> 'providerNotices') AS each (notice);
+  RETURN NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_provider_list(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  crm text := request ->> 'crmId';
+  list uuid := (request ->> 'id')::uuid;
+  present_ids uuid[];
+BEGIN
+  -- Who adds an entry holds a lock on this row, who removes one a lock on that entry.
+  PERFORM FROM provider_notice WHERE crm_id = crm AND id = list AND lease = (request ->> 'lease')::uuid FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+  SELECT array_agg(id) INTO present_ids FROM (SELECT id FROM provider_notice WHERE crm_id = crm AND list_id = list ORDER BY id FOR SHARE) AS entry;
+  IF coalesce(array_length(present_ids, 1), 0) <> jsonb_array_length(request -> 'entryIds')
+    OR EXISTS (SELECT FROM unnest(present_ids) AS present (id) WHERE NOT request -> 'entryIds' ? present.id::text) THEN
+    UPDATE provider_notice SET lease = NULL, due_at = now() WHERE crm_id = crm AND id = list;
+    RETURN 'false';
+  END IF;
+  DELETE FROM provider_notice WHERE crm_id = crm AND id = list;
+  IF request ? 'mail' THEN PERFORM store_mail(request -> 'mail'); END IF;
+  RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_provider_mail(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  crm text := request ->> 'crmId';
+  quota integer := (request ->> 'quota')::integer;
+  window_length interval := make_interval(secs => (request ->> 'windowSeconds')::float8);
+  window_end timestamptz := date_bin(window_length, now(), 'epoch') + window_length;
+  notice provider_notice%ROWTYPE;
+  sent_this_hour integer;
+  list uuid;
+BEGIN
+  -- Before the lock of the row, as an erasure does.
+  IF request ? 'customerId' THEN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', crm, request ->> 'customerId'), 0));
+  END IF;
+  SELECT * INTO notice FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+
+  IF request ? 'mail' AND quota > 0 THEN
+    INSERT INTO provider_mail_count AS known (crm_id, recipient_digest, until, mails)
+    VALUES (crm, decode(request ->> 'recipientDigest', 'hex'), window_end, 1)
+    ON CONFLICT (crm_id, recipient_digest, until) DO UPDATE SET mails = known.mails + 1
+    RETURNING mails INTO sent_this_hour;
+    IF sent_this_hour > quota THEN
+      list := list_of_provider(notice, request ->> 'recipientDigest', window_end);
+      UPDATE provider_notice SET state = 'listed', list_id = list, lease = NULL WHERE crm_id = crm AND id = notice.id;
+      RETURN 'true';
+    END IF;
+  END IF;
+
+  DELETE FROM provider_notice WHERE crm_id = crm AND id = notice.id;
+  IF request ? 'mail' THEN PERFORM store_mail(request -> 'mail'); END IF;
+  RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_provider_notice(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF request ? 'customerId' THEN
+    -- As in store-mail.sql.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+    IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
+  ) THEN RETURN NULL; END IF;
+
+  INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, participation_id, customer_id, provider_id, actor, request_id, traceparent)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, request ->> 'recipient', request ->> 'template', (request ->> 'aboutId')::uuid, (request ->> 'version')::int,
+    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
+    request ->> 'traceparent')
+  ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO NOTHING;
+  RETURN NULL;
 END
 $function$;
 

@@ -1,11 +1,14 @@
 import type { CalendarMethod } from '@scheduling/calendar-file';
 import type { MessagingSchema } from '@scheduling/messaging';
 import type { IdempotencySchema } from '@scheduling/postgres';
+import type { ProviderMailTemplate } from '@scheduling/runtime';
 import type { ColumnType, Generated } from 'kysely';
 
 export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   mail: MailTable;
   unwrittenMail: UnwrittenMailTable;
+  providerNotice: ProviderNoticeTable;
+  providerMailCount: ProviderMailCountTable;
   recentMail: RecentMailTable;
   sandboxMail: SandboxMailTable;
   eventOrganizer: EventOrganizerTable;
@@ -50,12 +53,14 @@ export interface MailTable {
   aboutId: string;
   version: number;
   template: string;
-  /** The recipient, if the person is a customer. */
+  /** The recipient, if the person is a customer; in a mail to a provider, the person whom it is about. */
   customerId: string | null;
   /** The recipient, if the person is a user. */
   userId: string | null;
-  /** Whose customer the recipient is. Null in a mail to a user. */
+  /** Whose customer the recipient is, or to whom the mail goes. Null in other mails to a user. */
   providerId: string | null;
+  /** In a mail to a provider, what it is about; `about_id` is that for one recipient. Null in other mails. */
+  participationId: string | null;
   /**
    * Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished.
    */
@@ -126,6 +131,56 @@ export interface UnwrittenMailTable {
   dueAt: Generated<Date>;
   lease: string | null;
   createdAt: Generated<Date>;
+}
+
+/** To which of a provider's recipients a mail goes: its own address or its owner's, or the contact of the appointment. */
+export type ProviderMailRecipient = 'PROVIDER' | 'CONTACT';
+
+/**
+ * What a mail to a provider needs to be written, until that is done, or what a list of them has as an entry. Nothing in
+ * it is personal.
+ */
+export interface ProviderNoticeTable {
+  crmId: string;
+  /** That of the mail, too. */
+  id: Generated<string>;
+  eventId: string;
+  recipient: ProviderMailRecipient;
+  template: ProviderMailTemplate;
+  /**
+   * What the mails to this recipient about one participation, or about one whole appointment, share: they are sent in
+   * the order of the versions. Of a list, its recipient and its hour.
+   */
+  aboutId: string;
+  version: number;
+  /** The participation, or one of the appointment. Null for a list. */
+  participationId: string | null;
+  /** The person, as in a mail. Null if it says nothing of a person. */
+  customerId: string | null;
+  providerId: string;
+  actor: string;
+  requestId: string;
+  traceparent: string | null;
+  /** `listed`: the recipient was not told by a mail of its own, but is by a list. */
+  state: Generated<'pending' | 'listed'>;
+  /** The list of which it is an entry, and the mail of that list. */
+  listId: string | null;
+  /** As in an unwritten mail. */
+  attempts: Generated<number>;
+  failures: Generated<number>;
+  dueAt: Generated<Date>;
+  lease: string | null;
+  createdAt: Generated<Date>;
+}
+
+/** How many mails about bookings a recipient of a provider has got in an hour. */
+export interface ProviderMailCountTable {
+  crmId: string;
+  /** SHA-256 of the CRM and the key of the address. */
+  recipientDigest: Buffer;
+  /** When it is over. */
+  until: Date;
+  mails: number;
 }
 
 /** The mails sent in this hour, for the quotas. Deleted with the mail, so with its customer, too. */

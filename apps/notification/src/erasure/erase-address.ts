@@ -1,11 +1,12 @@
 import { forgetKeys, isAddress } from '@scheduling/postgres';
+import { providerMailTemplates } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
 
 /**
  * Deletes the mails that wait for an address, in any of its forms, those that a sandbox keeps, and the digests of sent
- * ones, except those to users of the CRM and the last mails to deleted customers, which end on their own.
+ * ones, except those to users and providers of the CRM and the last mails to deleted customers, which end on their own.
  */
 export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
   const erased = await tx
@@ -13,6 +14,7 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .where('crmId', '=', crmId)
     .where('state', '=', 'pending')
     .where('userId', 'is', null)
+    .where('template', 'not in', providerMailTemplates)
     .where('erasureId', 'is', null)
     .where(isAddress(sql`recipient`, email))
     .returning('id')
@@ -29,6 +31,7 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .whereRef('mail.id', '=', 'sandboxMail.mailId')
     .where('sandboxMail.crmId', '=', crmId)
     .where('mail.userId', 'is', null)
+    .where('mail.template', 'not in', providerMailTemplates)
     .where(isAddress(sql`sandbox_mail.recipient`, email))
     .execute();
   const { rows } = await sql<{ recipient: string }>`SELECT address_key(${email}) AS recipient`.execute(tx);

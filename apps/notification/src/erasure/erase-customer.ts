@@ -1,4 +1,4 @@
-import { type Database, forgetKeys } from '@scheduling/postgres';
+import { callFunction, type Database, forgetKeys } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { confirmErasure } from '../mail/confirm-erasure.ts';
@@ -22,6 +22,8 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .where('crmId', '=', key.crmId)
       .where('customerId', '=', key.customerId)
       .execute();
+    const request = { crmId: key.crmId, customerId: key.customerId };
+    await callFunction(tx, { name: 'erase_from_lists', request, locks: key.customerId });
     const erased = await tx
       .deleteFrom('mail')
       .where('crmId', '=', key.crmId)

@@ -56,6 +56,25 @@ export interface Texts {
     /** What an answer to the invitation does not do. */
     declining: string;
   };
+  /** In mails to providers. */
+  provider: {
+    labels: {
+      name: string;
+      phone: string;
+      email: string;
+      note: string;
+      message: (person: string) => string;
+      /** What the CRM has sent to the person. */
+      messageToPerson: string;
+    };
+    /** Who did it. */
+    byPerson: string;
+    throughCrm: (crm: string) => string;
+    /** What a list does not show. */
+    unlisted: (count: number) => string;
+    /** Why the recipient gets these mails, and who can stop them. */
+    reason: (provider: string, crm: string) => string;
+  };
   verification: {
     /** The person whose address is to be confirmed. */
     labels: { crm: string; name: string; email: string };

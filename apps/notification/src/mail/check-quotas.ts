@@ -1,5 +1,5 @@
 import { type Database, readFunction } from '@scheduling/postgres';
-import { createBatcher, inSpan } from '@scheduling/runtime';
+import { createBatcher, inSpan, providerMailTemplates } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
@@ -79,7 +79,7 @@ export function createQuotaCheck(
     if (use === undefined) return { outcome: 'postpone', reason: 'not its turn', serverAway: false };
     if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
-    const reason = exhaustedQuota(use, quotas);
+    const reason = exhaustedQuota(isToProvider(mail) ? { ...use, toRecipient: 0 } : use, quotas);
     if (reason === undefined) return undefined;
     const lastHeld = await readLastHeld(kysely, mail, reason, use.windowEnd);
     return decideOnWait(
@@ -89,6 +89,11 @@ export function createQuotaCheck(
       timings.giveUpMs,
     );
   };
+}
+
+/** Its recipient has a quota of its own, which has decided when it was written. */
+export function isToProvider({ template }: Pick<MailRow, 'template'>): boolean {
+  return (providerMailTemplates as readonly string[]).includes(template);
 }
 
 /** A copy waits, whatever it says: a CRM can request any number of them. */
@@ -143,7 +148,7 @@ async function readQuotaUse(
     crmId: mail.crmId,
     id: mail.id,
     lease: mail.lease,
-    recipientDigest: recipientDigest(mail).toString('hex'),
+    recipientDigest: countedDigest(mail).toString('hex'),
   }));
   const countedCrms = [...new Set(mails.filter(({ crmId }) => !takeRoom(roomOfCrms, crmId)).map(({ crmId }) => crmId))];
   const request = { ...quotas, windowSeconds: windowMs / 1_000, urgentTemplates, mails: asked, countedCrms };
@@ -181,6 +186,13 @@ function readLastHeld(
     .orderBy('dueAt', 'desc')
     .limit(1)
     .executeTakeFirst();
+}
+
+/** Under which a mail is counted: those to a provider are not among those to a person with the same address. */
+export function countedDigest(mail: Pick<MailRow, 'crmId' | 'recipient' | 'template'>): Buffer {
+  return isToProvider(mail)
+    ? recipientDigest({ ...mail, recipient: `provider ${mail.recipient}` })
+    : recipientDigest(mail);
 }
 
 /**

@@ -15,6 +15,8 @@ export interface AppointmentView {
 export interface Detail {
   label: string;
   value: string;
+  /** Of the value: a number to call, or an address to write to. */
+  link?: string | undefined;
 }
 
 /** Of an appointment, as calendar sends it: start and end are always there. */

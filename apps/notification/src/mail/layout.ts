@@ -23,8 +23,10 @@ export interface MailParts {
   /** Who caused what the mail is about, as far as it is known. */
   cause?: string | undefined;
   appointment?: AppointmentView | undefined;
-  /** What the mail is about if not an appointment. */
+  /** What the mail is about beside an appointment, or instead of one. */
   facts?: Detail[] | undefined;
+  /** Several bookings. */
+  list?: { rows: ListedBooking[]; more?: string | undefined } | undefined;
   message?: { label: string; lines: string[] } | undefined;
   /** What the person can say by one click before the other action. */
   reply?: { label: string; url: string } | undefined;
@@ -34,8 +36,20 @@ export interface MailParts {
   /** What the attached file is for. */
   calendarNote?: string | undefined;
   contact: ContactLine[];
+  /** Why the recipient gets such mails. */
+  reason?: string | undefined;
   imprints: string[][];
   texts: Pick<Texts, 'labels' | 'fallback' | 'automatic'>;
+}
+
+/** A booking in a list. */
+export interface ListedBooking {
+  /** What happened to it. */
+  status: string;
+  when: string;
+  title: string;
+  /** The person, and by what to reach the person. */
+  who: ContactLine[];
 }
 
 const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.url)), cache: true, autoEscape: true });
@@ -54,6 +68,8 @@ export function renderText(parts: MailParts): string {
         .map((line) => `  ${line}`)
         .join('\n'),
     parts.facts?.map((fact) => `  ${detailLine(fact)}`).join('\n'),
+    parts.list &&
+      [...parts.list.rows.map(listedLines), ...(parts.list.more ? [`  ${parts.list.more}`] : [])].join('\n\n'),
     parts.message && `${parts.message.label}:\n${parts.message.lines.map((line) => `> ${line}`.trimEnd()).join('\n')}`,
     parts.reply && `${parts.reply.label}:\n${parts.reply.url}`,
     parts.action && `${parts.action.label}:\n${parts.action.url}`,
@@ -61,12 +77,22 @@ export function renderText(parts: MailParts): string {
     parts.calendarNote,
   ];
   const contact = [parts.name, ...parts.contact.map(({ text }) => text)];
-  const footer = [contact, ...parts.imprints, [parts.texts.automatic]].map((lines) => lines.join('\n'));
+  const footer = [contact, ...parts.imprints, [parts.reason, parts.texts.automatic].filter(Boolean)].map((lines) =>
+    lines.join('\n'),
+  );
   return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n\n')}\n`;
 }
 
 function linesOf({ title, period, where, details }: AppointmentView): string[] {
   return [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)];
+}
+
+function listedLines({ status, when, title, who }: ListedBooking): string {
+  const lines = [`${status}: ${when}`, title, who.map(({ text }) => text).join(', ')];
+  return lines
+    .filter(Boolean)
+    .map((line) => `  ${line}`)
+    .join('\n');
 }
 
 function adviceLine({ text, contact }: NonNullable<MailParts['advice']>): string {

@@ -2,9 +2,10 @@ import { dueAfter } from '@scheduling/delivery';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { callFunction, type Database } from '@scheduling/postgres';
+import { providerMailTemplates } from '@scheduling/runtime';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
-import { type QuotaDecision, recipientDigest } from './check-quotas.ts';
+import { countedDigest, isToProvider, type QuotaDecision } from './check-quotas.ts';
 import { confirmErasure } from './confirm-erasure.ts';
 import type { FailureDecision } from './decide-after-failure.ts';
 import { type MailRow, mailTable, urgentTemplates } from './mail-table.ts';
@@ -52,7 +53,7 @@ function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<bool
     crmId,
     id,
     lease,
-    ...(erasureId === null && { recipientDigest: recipientDigest(mail).toString('hex') }),
+    ...(erasureId === null && { recipientDigest: countedDigest(mail).toString('hex') }),
   };
   return callFunction(db, { name: 'record_sent_mail', request, locks: id });
 }
@@ -107,7 +108,9 @@ async function decideOthers(
         .where('lease', 'is', null)
         .where('dueAt', '<=', sql<Date>`now()`)
         .where('template', 'not in', urgentTemplates)
-        .$if(outcome.reason === 'recipient-quota', (select) => select.where('recipient', '=', recipient))
+        .$if(outcome.reason === 'recipient-quota', (select) =>
+          select.where('recipient', '=', recipient).where('template', 'not in', providerMailTemplates),
+        )
         .$if(storedBefore !== undefined, (select) => select.where('createdAt', '<', storedBefore!))
         .orderBy('dueAt')
         .orderBy('id')
@@ -119,7 +122,7 @@ async function decideOthers(
     .set({ held: isHeld, ...changesOf(outcome) })
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('others').select('id'))
-    .returning(['crmId', 'id', 'aboutId', 'template', 'customerId', 'providerId'])
+    .returning(['crmId', 'id', 'aboutId', 'participationId', 'template', 'customerId', 'providerId'])
     .execute();
   if (hasFailed(outcome)) await reportFailures(tx, others);
   return others.map(() => outcome);
@@ -130,17 +133,23 @@ function hasFailed(outcome: NotSent): boolean {
   return outcome.outcome === 'give-up' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
 }
 
-type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'customerId' | 'providerId'>;
+type FailedMail = Pick<
+  MailRow,
+  'crmId' | 'id' | 'aboutId' | 'participationId' | 'template' | 'customerId' | 'providerId'
+>;
 
 async function reportFailures(tx: Transaction<NotificationSchema>, mails: FailedMail[]): Promise<void> {
-  const failures = mails.map(({ crmId, id: mailId, aboutId, template, customerId, providerId }) => ({
-    crmId,
-    mailId,
-    aboutId,
-    template,
-    customerId: customerId ?? undefined,
-    providerId: providerId ?? undefined,
-  }));
+  const failures = mails.map((mail) => {
+    const { crmId, id: mailId, aboutId, participationId, template, customerId, providerId } = mail;
+    return {
+      crmId,
+      mailId,
+      aboutId: participationId ?? aboutId,
+      template,
+      customerId: isToProvider(mail) ? undefined : (customerId ?? undefined),
+      providerId: providerId ?? undefined,
+    };
+  });
   await appendEvent(tx, events.mailFailed, ...failures);
 }
 

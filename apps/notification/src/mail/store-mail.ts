@@ -18,7 +18,9 @@ export interface MailIntent {
   customerId?: string | undefined;
   /** The recipient, if the person is a user. */
   userId?: string | undefined;
-  /** Whose customer the recipient is; undefined in a mail to a user. */
+  /** In a mail to a provider, what it is about. */
+  participationId?: string | undefined;
+  /** Whose customer the recipient is, or to whom the mail goes; undefined in other mails to a user. */
   providerId?: string | undefined;
   /** Who caused the change of the participation that it is about, as events say it. */
   actor?: string | undefined;

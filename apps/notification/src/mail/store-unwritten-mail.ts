@@ -49,7 +49,11 @@ export function storeUnwrittenMail({
     previousEventId,
     ...reminder,
   };
-  const context = { requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
-  const request = { ...subject, ...context, maxWaiting: maxWaitingAboutOne, urgentTemplates };
+  const request = { ...subject, ...traceOf(), maxWaiting: maxWaitingAboutOne, urgentTemplates };
   return { name: 'store_unwritten_mail', request };
+}
+
+/** The request that caused a mail. */
+export function traceOf(): { requestId: string; traceparent: string | undefined } {
+  return { requestId: currentContext()?.requestId ?? newRequestId(), traceparent: currentTraceparent() };
 }

@@ -8,6 +8,7 @@ import { composeRemovalMail } from '../mail/compose-removal-mail.ts';
 import { composeVerificationMail } from '../mail/compose-verification-mail.ts';
 import { organizerOf, senderOf } from '../mail/mail-addresses.ts';
 import { participationMailKinds } from '../mail/mail-of-change.ts';
+import { sampleProviderMails } from './sample-provider-mails.ts';
 
 export interface SampleMail {
   template: MailTemplate;
@@ -141,7 +142,8 @@ function samplesOf(crm: Crm, address: string, link?: string): SampleMail[] {
     { template: 'removed-by-deletion', content: removal },
     { template: 'email-verification', content: verification },
   ];
-  return samples.map((sample) => ({ ...sample, language }));
+  const toProvider = sampleProviderMails({ provider, crm, senderAddress }, address, mailDataOf({}));
+  return [...samples.map((sample) => ({ ...sample, language })), ...toProvider];
 }
 
 function mailDataOf({ message, at = appointment, link }: Sample): GetParticipationMailDataResponse {

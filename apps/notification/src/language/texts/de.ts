@@ -69,6 +69,60 @@ export const texts: PartialTexts = {
       headline: 'Ihr Termin steht bevor',
       lead: 'Hier sind noch einmal Zeit und Ort. Wir freuen uns auf Sie.',
     },
+    'provider-booked': {
+      subject: (about) => `Neue Buchung: ${about}`,
+      status: 'Neue Buchung',
+      headline: 'Sie haben eine neue Buchung',
+      lead: 'Sie ist bestätigt, der Platz ist vergeben.',
+    },
+    'provider-requested': {
+      subject: (about) => `Neue Anfrage: ${about}`,
+      status: 'Neue Anfrage',
+      headline: 'Sie haben eine neue Anfrage',
+      lead: 'Bitte bestätigen Sie die Anfrage oder lehnen Sie sie ab. Der Platz ist erst vergeben, wenn Sie bestätigen.',
+    },
+    'provider-moved': {
+      subject: (about) => `Verschoben: ${about}`,
+      status: 'Verschoben',
+      headline: 'Eine Buchung wurde verschoben',
+      lead: 'Hier sehen Sie, wann und wo der Termin jetzt stattfindet. Der bisherige Platz ist wieder frei.',
+    },
+    'provider-request-moved': {
+      subject: (about) => `Anfrage verschoben: ${about}`,
+      status: 'Anfrage verschoben',
+      headline: 'Eine Anfrage wurde verschoben',
+      lead: 'Hier sehen Sie, wofür sie jetzt gilt. Sie wartet weiterhin auf Ihre Entscheidung.',
+    },
+    'provider-cancelled': {
+      subject: (about) => `Storniert: ${about}`,
+      status: 'Storniert',
+      headline: 'Eine Buchung wurde storniert',
+      lead: 'Der Platz ist wieder frei.',
+    },
+    'provider-request-withdrawn': {
+      subject: (about) => `Anfrage storniert: ${about}`,
+      status: 'Anfrage storniert',
+      headline: 'Eine Anfrage wurde storniert',
+      lead: 'Sie müssen nichts mehr entscheiden.',
+    },
+    'provider-appointment-changed': {
+      subject: (about) => `Termin geändert: ${about}`,
+      status: 'Termin geändert',
+      headline: 'Ein Termin wurde geändert',
+      lead: 'Hier sehen Sie die neuen Angaben. Wer daran teilnimmt, erfährt es ebenfalls, wenn eine E-Mail-Adresse bekannt ist.',
+    },
+    'provider-appointment-cancelled': {
+      subject: (about) => `Termin abgesagt: ${about}`,
+      status: 'Termin abgesagt',
+      headline: 'Ein Termin wurde abgesagt',
+      lead: 'Er findet nicht statt. Wer gebucht hat, erfährt es ebenfalls, wenn eine E-Mail-Adresse bekannt ist.',
+    },
+    'provider-list': {
+      subject: (about) => `Weitere Buchungen und Änderungen: ${about}`,
+      status: 'Übersicht',
+      headline: 'Weitere Buchungen und Änderungen',
+      lead: 'In einer Stunde ist so viel passiert, dass der Rest gesammelt in dieser E-Mail steht, nach Terminen geordnet.',
+    },
     'removed-by-deletion': {
       subject: (about) => `Ihre Daten wurden gelöscht: ${about}`,
       status: 'Gelöscht',
@@ -122,6 +176,21 @@ export const texts: PartialTexts = {
     update: 'Die angehängte Datei aktualisiert Ihren Kalender.',
     cancellation: 'Die angehängte Datei entfernt den Termin aus Ihrem Kalender.',
     declining: 'Wenn Sie die Einladung in Ihrem Kalender ablehnen, bleibt die Buchung bestehen.',
+  },
+  provider: {
+    labels: {
+      name: 'Kundin oder Kunde',
+      phone: 'Telefon',
+      email: 'E-Mail',
+      note: 'Notiz',
+      message: (person) => `Nachricht von ${person}`,
+      messageToPerson: 'Nachricht an die Kundin oder den Kunden',
+    },
+    byPerson: 'Das geschah über den Link in der E-Mail an die Kundin oder den Kunden.',
+    throughCrm: (crm) => `Das geschah über ${crm}.`,
+    unlisted: (count) => `${count} weitere finden Sie nur in Ihrem Kalender.`,
+    reason: (provider, crm) =>
+      `Sie bekommen diese E-Mails, weil ${provider} über Buchungen informiert wird. ${crm} kann sie abschalten.`,
   },
   verification: {
     labels: { crm: 'Konto bei', name: 'Name', email: 'E-Mail-Adresse' },

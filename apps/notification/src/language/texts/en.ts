@@ -69,6 +69,60 @@ export const texts: Texts = {
       headline: 'Your appointment is coming up',
       lead: 'Here are the time and place once more. We look forward to seeing you.',
     },
+    'provider-booked': {
+      subject: (about) => `New booking: ${about}`,
+      status: 'New booking',
+      headline: 'You have a new booking',
+      lead: 'It is confirmed, and the place is taken.',
+    },
+    'provider-requested': {
+      subject: (about) => `New request: ${about}`,
+      status: 'New request',
+      headline: 'You have a new request',
+      lead: 'It is waiting for you to confirm or decline it. Until you confirm it, no place is taken.',
+    },
+    'provider-moved': {
+      subject: (about) => `Moved: ${about}`,
+      status: 'Moved',
+      headline: 'A booking has been moved',
+      lead: 'Here are its new time and place. The earlier place is free again.',
+    },
+    'provider-request-moved': {
+      subject: (about) => `Request moved: ${about}`,
+      status: 'Request moved',
+      headline: 'A request has been moved',
+      lead: 'Here is what it is for now. It is still waiting for you to confirm or decline it.',
+    },
+    'provider-cancelled': {
+      subject: (about) => `Cancelled: ${about}`,
+      status: 'Cancelled',
+      headline: 'A booking has been cancelled',
+      lead: 'The place is free again.',
+    },
+    'provider-request-withdrawn': {
+      subject: (about) => `Request cancelled: ${about}`,
+      status: 'Request cancelled',
+      headline: 'A request has been cancelled',
+      lead: 'There is nothing left to decide.',
+    },
+    'provider-appointment-changed': {
+      subject: (about) => `Appointment changed: ${about}`,
+      status: 'Appointment changed',
+      headline: 'An appointment has changed',
+      lead: 'Here are its new details. Customers with an email address are told as well.',
+    },
+    'provider-appointment-cancelled': {
+      subject: (about) => `Appointment cancelled: ${about}`,
+      status: 'Appointment cancelled',
+      headline: 'An appointment has been cancelled',
+      lead: 'It will not take place. Customers with an email address are told as well.',
+    },
+    'provider-list': {
+      subject: (about) => `More bookings and changes: ${about}`,
+      status: 'Summary',
+      headline: 'More bookings and changes',
+      lead: 'So much happened within an hour that the rest is in this one email, in the order of the appointments.',
+    },
     'removed-by-deletion': {
       subject: (about) => `Your data was deleted: ${about}`,
       status: 'Deleted',
@@ -122,6 +176,21 @@ export const texts: Texts = {
     update: 'The attached file updates your calendar.',
     cancellation: 'The attached file removes the appointment from your calendar.',
     declining: 'Declining the invitation in your calendar does not cancel the booking.',
+  },
+  provider: {
+    labels: {
+      name: 'Customer',
+      phone: 'Phone',
+      email: 'Email',
+      note: 'Note',
+      message: (person) => `Message from ${person}`,
+      messageToPerson: 'Message to the customer',
+    },
+    byPerson: 'The customer did this using the link in their email.',
+    throughCrm: (crm) => `This was done through ${crm}.`,
+    unlisted: (count) => `${count} more are in your calendar only.`,
+    reason: (provider, crm) =>
+      `You receive these emails because ${provider} is told about its bookings. ${crm} can turn them off.`,
   },
   verification: {
     labels: { crm: 'Account with', name: 'Name', email: 'Email address' },

@@ -623,6 +623,13 @@ export interface GetParticipationMailDataResponse {
   /** The same for moving it, which may not be allowed. */
   movableUntil?: Date | undefined;
   state: ParticipationState;
+  /** Of the appointment. */
+  contactReference?:
+    | string
+    | undefined;
+  /** Of a participant who was embedded in the creation of the appointment, as name and email are. */
+  mobile?: string | undefined;
+  note?: string | undefined;
 }
 
 export interface GetParticipationLinkRequest {
@@ -4960,6 +4967,9 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     cancellableUntil: undefined,
     movableUntil: undefined,
     state: ParticipationState.UNSPECIFIED,
+    contactReference: undefined,
+    mobile: undefined,
+    note: undefined,
   };
 }
 
@@ -5012,6 +5022,15 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     }
     if (message.state !== ParticipationState.UNSPECIFIED) {
       writer.uint32(128).int32(participationStateToNumber(message.state));
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(146).string(message.contactReference);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(154).string(message.mobile);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(162).string(message.note);
     }
     return writer;
   },
@@ -5157,6 +5176,30 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             message.state = participationStateFromJSON(reader.int32());
             continue;
           }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5192,6 +5235,9 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     message.cancellableUntil = object.cancellableUntil ?? undefined;
     message.movableUntil = object.movableUntil ?? undefined;
     message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.contactReference = object.contactReference ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.note = object.note ?? undefined;
     return message;
   },
 };

@@ -67,6 +67,8 @@ export interface GetRecipientResponse {
     | undefined;
   /** BCP 47 language tag. */
   language?: string | undefined;
+  mobile?: string | undefined;
+  note?: string | undefined;
 }
 
 export interface ListCustomersRequest {
@@ -669,7 +671,7 @@ export const GetRecipientRequest: MessageFns<GetRecipientRequest> = {
 };
 
 function createBaseGetRecipientResponse(): GetRecipientResponse {
-  return { name: "", email: undefined, language: undefined };
+  return { name: "", email: undefined, language: undefined, mobile: undefined, note: undefined };
 }
 
 export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
@@ -682,6 +684,12 @@ export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
     }
     if (message.language !== undefined) {
       writer.uint32(26).string(message.language);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(34).string(message.mobile);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(42).string(message.note);
     }
     return writer;
   },
@@ -723,6 +731,22 @@ export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
             message.language = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -743,6 +767,8 @@ export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
     message.name = object.name ?? "";
     message.email = object.email ?? undefined;
     message.language = object.language ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.note = object.note ?? undefined;
     return message;
   },
 };

@@ -311,6 +311,8 @@ export interface ParticipationChanged {
   /** For one that was moved: the appointment that it left, and the place among the events about that one. */
   previousAppointmentId?: string | undefined;
   previousOrdinal: number;
+  /** With `notify`: whether the provider is told, too, which is one of its booking rules. */
+  notifyProvider: boolean;
 }
 
 /** calendar: the time has come to remind a participant of an appointment. */
@@ -1017,6 +1019,7 @@ function createBaseParticipationChanged(): ParticipationChanged {
     ordinal: 0,
     previousAppointmentId: undefined,
     previousOrdinal: 0,
+    notifyProvider: false,
   };
 }
 
@@ -1072,6 +1075,9 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.previousOrdinal !== 0) {
       writer.uint32(136).uint32(message.previousOrdinal);
+    }
+    if (message.notifyProvider !== false) {
+      writer.uint32(144).bool(message.notifyProvider);
     }
     return writer;
   },
@@ -1225,6 +1231,14 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.previousOrdinal = reader.uint32();
             continue;
           }
+          case 18: {
+            if (tag !== 144) {
+              break;
+            }
+
+            message.notifyProvider = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1259,6 +1273,7 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.ordinal = object.ordinal ?? 0;
     message.previousAppointmentId = object.previousAppointmentId ?? undefined;
     message.previousOrdinal = object.previousOrdinal ?? 0;
+    message.notifyProvider = object.notifyProvider ?? false;
     return message;
   },
 };

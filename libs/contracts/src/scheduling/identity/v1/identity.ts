@@ -383,6 +383,32 @@ export interface PublicProvider {
   sandbox: boolean;
 }
 
+export interface ListProviderRecipientsRequest {
+  crmId: string;
+  providerId: string;
+  /** The reference of a user: the contact of an appointment. */
+  contactReference?: string | undefined;
+}
+
+export interface ListProviderRecipientsResponse {
+  recipients: ProviderRecipient[];
+}
+
+export interface ProviderRecipient {
+  email: string;
+  name: string;
+  /** Absent for the provider's own address. */
+  userId?:
+    | string
+    | undefined;
+  /** BCP 47 language tag; absent for the provider's own address. */
+  language?:
+    | string
+    | undefined;
+  /** The contact of the appointment. */
+  contact: boolean;
+}
+
 export interface ListProviderReferencesRequest {
   crmId: string;
   providerIds: string[];
@@ -4224,6 +4250,243 @@ export const PublicProvider: MessageFns<PublicProvider> = {
   },
 };
 
+function createBaseListProviderRecipientsRequest(): ListProviderRecipientsRequest {
+  return { crmId: "", providerId: "", contactReference: undefined };
+}
+
+export const ListProviderRecipientsRequest: MessageFns<ListProviderRecipientsRequest> = {
+  encode(message: ListProviderRecipientsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(26).string(message.contactReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProviderRecipientsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProviderRecipientsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProviderRecipientsRequest>): ListProviderRecipientsRequest {
+    return ListProviderRecipientsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProviderRecipientsRequest>): ListProviderRecipientsRequest {
+    const message = createBaseListProviderRecipientsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.contactReference = object.contactReference ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListProviderRecipientsResponse(): ListProviderRecipientsResponse {
+  return { recipients: [] };
+}
+
+export const ListProviderRecipientsResponse: MessageFns<ListProviderRecipientsResponse> = {
+  encode(message: ListProviderRecipientsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.recipients) {
+      ProviderRecipient.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProviderRecipientsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProviderRecipientsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.recipients.push(ProviderRecipient.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProviderRecipientsResponse>): ListProviderRecipientsResponse {
+    return ListProviderRecipientsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProviderRecipientsResponse>): ListProviderRecipientsResponse {
+    const message = createBaseListProviderRecipientsResponse();
+    message.recipients = object.recipients?.map((e) => ProviderRecipient.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseProviderRecipient(): ProviderRecipient {
+  return { email: "", name: "", userId: undefined, language: undefined, contact: false };
+}
+
+export const ProviderRecipient: MessageFns<ProviderRecipient> = {
+  encode(message: ProviderRecipient, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.email !== "") {
+      writer.uint32(10).string(message.email);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.userId !== undefined) {
+      writer.uint32(26).string(message.userId);
+    }
+    if (message.language !== undefined) {
+      writer.uint32(34).string(message.language);
+    }
+    if (message.contact !== false) {
+      writer.uint32(40).bool(message.contact);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderRecipient {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderRecipient();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.contact = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ProviderRecipient>): ProviderRecipient {
+    return ProviderRecipient.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ProviderRecipient>): ProviderRecipient {
+    const message = createBaseProviderRecipient();
+    message.email = object.email ?? "";
+    message.name = object.name ?? "";
+    message.userId = object.userId ?? undefined;
+    message.language = object.language ?? undefined;
+    message.contact = object.contact ?? false;
+    return message;
+  },
+};
+
 function createBaseListProviderReferencesRequest(): ListProviderReferencesRequest {
   return { crmId: "", providerIds: [] };
 }
@@ -7538,6 +7801,23 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): ListStaffResponse => ListStaffResponse.decode(value),
   },
   /**
+   * Where mails to a provider about its bookings go: its own address, or else its owner's, and that of the contact of an appointment, if it is
+   * another one, and if the contact has access to the provider and has confirmed it. An address that was derived from another one is none. For
+   * notification. NOT_FOUND (provider.not_found).
+   */
+  listProviderRecipients: {
+    path: "/scheduling.identity.v1.IdentityService/ListProviderRecipients" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListProviderRecipientsRequest): Buffer =>
+      Buffer.from(ListProviderRecipientsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListProviderRecipientsRequest => ListProviderRecipientsRequest.decode(value),
+    responseSerialize: (value: ListProviderRecipientsResponse): Buffer =>
+      Buffer.from(ListProviderRecipientsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListProviderRecipientsResponse =>
+      ListProviderRecipientsResponse.decode(value),
+  },
+  /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
    * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
    * user.email_taken).
@@ -7667,6 +7947,12 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   updateProvider: handleUnaryCall<UpdateProviderRequest, UpdateProviderResponse>;
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff: handleUnaryCall<ListStaffRequest, ListStaffResponse>;
+  /**
+   * Where mails to a provider about its bookings go: its own address, or else its owner's, and that of the contact of an appointment, if it is
+   * another one, and if the contact has access to the provider and has confirmed it. An address that was derived from another one is none. For
+   * notification. NOT_FOUND (provider.not_found).
+   */
+  listProviderRecipients: handleUnaryCall<ListProviderRecipientsRequest, ListProviderRecipientsResponse>;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
    * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
@@ -7987,6 +8273,26 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListStaffResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Where mails to a provider about its bookings go: its own address, or else its owner's, and that of the contact of an appointment, if it is
+   * another one, and if the contact has access to the provider and has confirmed it. An address that was derived from another one is none. For
+   * notification. NOT_FOUND (provider.not_found).
+   */
+  listProviderRecipients(
+    request: ListProviderRecipientsRequest,
+    callback: (error: ServiceError | null, response: ListProviderRecipientsResponse) => void,
+  ): ClientUnaryCall;
+  listProviderRecipients(
+    request: ListProviderRecipientsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListProviderRecipientsResponse) => void,
+  ): ClientUnaryCall;
+  listProviderRecipients(
+    request: ListProviderRecipientsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListProviderRecipientsResponse) => void,
   ): ClientUnaryCall;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.

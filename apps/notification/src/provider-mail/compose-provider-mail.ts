@@ -1,0 +1,144 @@
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import type { Crm, Provider, ProviderRecipient } from '@scheduling/contracts/identity/v1';
+import { contactOf, formatMoment, formatPrice, multiLine, singleLine, titleOf } from '@scheduling/presentation';
+import type { ProviderMailTemplate } from '@scheduling/runtime';
+import type { MailContent } from '../db/schema.ts';
+import { chooseLanguage, type Language } from '../language/language.ts';
+import type { Texts } from '../language/texts.ts';
+import { brandOf, imprintsOf } from '../mail/brand.ts';
+import { describeAppointment, type Detail } from '../mail/describe-appointment.ts';
+import { type MailParts, renderHtml, renderText, type Tone } from '../mail/layout.ts';
+import { senderNameOf, senderOf } from '../mail/mail-addresses.ts';
+import { person as byPerson } from '../mail/mail-of-change.ts';
+
+/** Who has booked, as of now. */
+export interface Person {
+  name: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  note?: string | undefined;
+}
+
+/** Who gets a mail of a provider, and who sends it. */
+export interface ProviderMailParties {
+  recipient: ProviderRecipient;
+  provider: Provider;
+  crm: Crm;
+  senderAddress: string;
+}
+
+export interface ProviderMail extends ProviderMailParties {
+  template: ProviderMailTemplate;
+  /** Who caused the change, as events say it. */
+  actor: string;
+  mailData: GetParticipationMailDataResponse;
+  /** Undefined if it is about a whole appointment. */
+  person: Person | undefined;
+}
+
+export const providerMailTones: Record<ProviderMailTemplate, Tone> = {
+  'provider-booked': 'good',
+  'provider-requested': 'waiting',
+  'provider-moved': 'good',
+  'provider-request-moved': 'waiting',
+  'provider-cancelled': 'ended',
+  'provider-request-withdrawn': 'ended',
+  'provider-appointment-changed': 'good',
+  'provider-appointment-cancelled': 'ended',
+  'provider-list': 'neutral',
+};
+
+/**
+ * The mail to a provider about one of its bookings, in the recipient's language or else the CRM's; times are in the
+ * provider's zone. A reply to it goes to the person.
+ */
+export function composeProviderMail(mail: ProviderMail): MailContent {
+  const language = languageOf(mail);
+  return contentOf(mail, language, {
+    replyTo:
+      mail.person?.email === undefined ? undefined : { name: singleLine(mail.person.name), address: mail.person.email },
+    parts: partsOf(mail, language),
+  });
+}
+
+export function languageOf({ recipient, crm }: ProviderMailParties): Language {
+  return chooseLanguage(recipient.language, crm.language);
+}
+
+/** The mail of the parts that mails to providers do not share. */
+export function contentOf(
+  { recipient, provider, crm, senderAddress }: ProviderMailParties,
+  { texts, locale }: Language,
+  { replyTo, parts }: { replyTo?: MailContent['replyTo']; parts: Omit<MailParts, SharedParts> },
+): MailContent {
+  const name = singleLine(recipient.name);
+  const all: MailParts = {
+    ...parts,
+    locale,
+    brand: brandOf(crm),
+    name: singleLine(provider.name),
+    greeting: texts.greeting(name),
+    contact: [],
+    reason: texts.provider.reason(singleLine(provider.name), senderNameOf(crm)),
+    imprints: imprintsOf(crm),
+    texts,
+  };
+  return {
+    from: senderOf(crm, senderAddress),
+    replyTo,
+    to: { name, address: recipient.email },
+    language: locale,
+    subject: all.subject,
+    text: renderText(all),
+    html: renderHtml(all),
+    calendars: [],
+  };
+}
+
+type SharedParts = 'locale' | 'brand' | 'name' | 'greeting' | 'contact' | 'reason' | 'imprints' | 'texts';
+
+function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailParts, SharedParts> {
+  const { template, mailData, person, provider } = mail;
+  const { subject, ...mailTexts } = texts.mails[template];
+  const start = formatMoment(mailData.start!, provider.timeZone, locale);
+  const message = multiLine(mailData.message ?? '');
+  return {
+    tone: providerMailTones[template],
+    subject: subject(`${titleOf(mailData, provider)}, ${start}`),
+    ...mailTexts,
+    cause: causeOf(mail, texts),
+    facts: person && describePerson(person, texts),
+    appointment: describeAppointment(mailData, provider, locale, detailsOf(mail, { texts, locale })),
+    message: message ? { label: labelOf(mail, texts), lines: message.split('\n') } : undefined,
+  };
+}
+
+/** A CRM acts for the provider as well as for the customer, so all that is known is through which CRM. */
+export function causeOf({ actor, crm }: Pick<ProviderMail, 'actor' | 'crm'>, { provider }: Texts): string | undefined {
+  if (actor === byPerson) return provider.byPerson;
+  return actor.startsWith('crm:') ? provider.throughCrm(senderNameOf(crm)) : undefined;
+}
+
+function describePerson({ name, note, ...contact }: Person, { provider: { labels } }: Texts): Detail[] {
+  const lines = contactOf(contact);
+  return [
+    { label: labels.name, value: singleLine(name) },
+    ...lines.map(({ text, link }) => ({
+      label: link?.startsWith('mailto:') ? labels.email : labels.phone,
+      value: text,
+      link,
+    })),
+    ...(note ? [{ label: labels.note, value: singleLine(note) }] : []),
+  ];
+}
+
+function detailsOf({ mailData }: ProviderMail, { texts: { labels }, locale }: Language): Detail[] {
+  const { price, reference } = mailData;
+  const shown = price && price.value > 0 ? [{ label: labels.price, value: formatPrice(price, locale) }] : [];
+  return [...shown, { label: labels.reference, value: singleLine(reference) }];
+}
+
+/** A message is to the person, unless the person has sent it. */
+function labelOf({ actor, person }: ProviderMail, { provider: { labels } }: Texts): string {
+  return actor === byPerson ? labels.message(singleLine(person?.name ?? '')) : labels.messageToPerson;
+}

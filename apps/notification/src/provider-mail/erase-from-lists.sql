@@ -1,0 +1,29 @@
+-- Removes a person from what a provider is told: mails that wait to be written, and entries of lists. A list that waits to be sent is written again without the
+-- person; one that a sandbox keeps is deleted. The lock of lock-customer.ts is held.
+--
+-- Request: crmId, customerId.
+-- Answer: null.
+CREATE OR REPLACE FUNCTION erase_from_lists(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  crm text := request ->> 'crmId';
+  lists uuid[];
+  erased mail%ROWTYPE;
+  list uuid;
+BEGIN
+  WITH removed AS (
+    DELETE FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid RETURNING list_id
+  )
+  SELECT array_agg(DISTINCT list_id) INTO lists FROM removed WHERE list_id IS NOT NULL;
+
+  FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) RETURNING old.* LOOP
+    CONTINUE WHEN erased.state <> 'pending';
+    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id)
+    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id
+      FROM provider_notice AS entry WHERE entry.crm_id = crm AND entry.list_id = erased.id LIMIT 1
+    ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
+    RETURNING id INTO list;
+    UPDATE provider_notice SET list_id = list WHERE crm_id = crm AND list_id = erased.id AND list IS DISTINCT FROM erased.id;
+  END LOOP;
+  RETURN NULL;
+END
+$$;

@@ -1,0 +1,82 @@
+import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import { currentContext, nameUuid, type ProviderMailTemplate } from '@scheduling/runtime';
+import type { ProviderMailRecipient } from '../db/schema.ts';
+import { person } from '../mail/mail-of-change.ts';
+
+const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
+
+/** A mail to one of a provider's recipients, as its event says it. */
+export interface ProviderNotice {
+  crmId: string;
+  eventId: string;
+  recipient: ProviderMailRecipient;
+  template: ProviderMailTemplate;
+  aboutId: string;
+  version: number;
+  participationId: string;
+  /** The person; absent if it says nothing of one. */
+  customerId?: string;
+  providerId: string;
+  actor: string;
+}
+
+const recipients: ProviderMailRecipient[] = ['PROVIDER', 'CONTACT'];
+
+/**
+ * What a provider is told about a change of a participation, each of its recipients separately. Of what happens to a
+ * whole appointment it is told once, whichever of its participations is first.
+ */
+export function providerNoticesOf(change: ParticipationChanged, eventId: string): ProviderNotice[] {
+  const template = change.notifyProvider ? providerMailOfChange(change) : undefined;
+  if (template === undefined) return [];
+  const { crmId, participationId, customerId = participationId, appointmentId, providerId, version, actor } = change;
+  const shared = { crmId, template, participationId, providerId, actor };
+  const about = isAboutAppointment(template)
+    ? { id: appointmentId, version: 0, eventId: nameUuid(appointmentId, `${template} ${currentContext()?.requestId}`) }
+    : { id: participationId, version, eventId, customerId };
+  const { id, ...others } = about;
+  return recipients.map((recipient) => ({
+    ...shared,
+    ...others,
+    eventId: others.eventId,
+    recipient,
+    aboutId: nameUuid(id, recipient),
+  }));
+}
+
+/** Undefined if the provider is not told: who has confirmed or declined a request is the provider. */
+export function providerMailOfChange({
+  cause,
+  fromState,
+  toState,
+  actor,
+}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'actor'>): ProviderMailTemplate | undefined {
+  switch (cause) {
+    case ParticipationChangeCause.CREATED:
+      if (toState === BOOKED) return 'provider-booked';
+      return toState === REQUESTED ? 'provider-requested' : undefined;
+    case ParticipationChangeCause.UPDATED:
+      if (fromState === RESERVED && toState === BOOKED) return 'provider-booked';
+      if (toState !== CANCELED) return undefined;
+      if (fromState === BOOKED) return 'provider-cancelled';
+      return fromState === REQUESTED && actor === person ? 'provider-request-withdrawn' : undefined;
+    case ParticipationChangeCause.MOVED:
+      return toState === BOOKED ? 'provider-moved' : 'provider-request-moved';
+    case ParticipationChangeCause.APPOINTMENT_CANCELLED:
+      return 'provider-appointment-cancelled';
+    case ParticipationChangeCause.APPOINTMENT_CHANGED:
+      return 'provider-appointment-changed';
+    case ParticipationChangeCause.REMOVED:
+    case ParticipationChangeCause.UNSPECIFIED:
+    case ParticipationChangeCause.UNRECOGNIZED:
+      return undefined;
+    default:
+      return cause satisfies never;
+  }
+}
+
+/** Whether it says nothing of a person. */
+export function isAboutAppointment(template: ProviderMailTemplate): boolean {
+  return template === 'provider-appointment-cancelled' || template === 'provider-appointment-changed';
+}

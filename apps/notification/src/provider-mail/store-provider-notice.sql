@@ -1,0 +1,26 @@
+-- Stores that a mail to a provider is to be written, unless that was stored or the mail written before, or the person it is about was erased.
+--
+-- Request: crmId, eventId, recipient, template, aboutId, version, participationId, providerId, actor, requestId; customerId unless it says nothing of a person,
+--   traceparent if it is traced.
+-- Answer: null.
+CREATE OR REPLACE FUNCTION store_provider_notice(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  IF request ? 'customerId' THEN
+    -- As in store-mail.sql.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
+    IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
+  ) THEN RETURN NULL; END IF;
+
+  INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, participation_id, customer_id, provider_id, actor, request_id, traceparent)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, request ->> 'recipient', request ->> 'template', (request ->> 'aboutId')::uuid, (request ->> 'version')::int,
+    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
+    request ->> 'traceparent')
+  ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO NOTHING;
+  RETURN NULL;
+END
+$$;
