@@ -28,6 +28,7 @@ export const callers = {
     getParticipationMailData: ['notification'],
     getParticipationLink: ['gateway'],
     issueParticipationLink: ['notification'],
+    issueDecisionLink: ['notification'],
   },
   PersonService: {
     getOwnBooking: ['page'],
@@ -35,6 +36,10 @@ export const callers = {
     confirmAttendance: ['page'],
     listOwnTimes: ['page'],
     moveOwnBooking: ['page'],
+  },
+  DecisionService: {
+    getRequestedBooking: ['page'],
+    decideRequestedBooking: ['page'],
   },
   BookingService: {
     listSlots: ['gateway'],

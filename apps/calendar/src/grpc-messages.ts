@@ -4,6 +4,7 @@ import {
   type GetParticipationMailDataResponse,
   type Location as LocationMessage,
   type OwnBooking as OwnBookingMessage,
+  type RequestedBooking as RequestedBookingMessage,
   type OwnTime as OwnTimeMessage,
   ParticipationState,
   type Price,
@@ -17,6 +18,7 @@ import type { Location } from './db/schema.ts';
 import type { ParticipationMailData } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
 import { maskAddress } from './person/mask-address.ts';
+import type { RequestedBooking } from './decision/requested-booking.ts';
 import type { OwnBooking } from './person/own-booking.ts';
 import type { OwnTime } from './person/list-own-times.ts';
 import { type BookingRules, isSelfService } from './slot/booking-rules.ts';
@@ -64,6 +66,27 @@ export function toOwnBookingMessage(booking: OwnBooking): OwnBookingMessage {
     movable: booking.movable,
     confirmable: booking.confirmable,
     attendanceConfirmedAt: toTime(booking.attendanceConfirmedAt),
+  };
+}
+
+/** Nothing of the person is shown once it does not wait any more. */
+export function toRequestedBookingMessage(booking: RequestedBooking): RequestedBookingMessage {
+  const { state, description, name, email, mobile, note, message, capacity, taken, others } = booking;
+  const { confirmed, decidedAt, decidedByName } = booking;
+  const waiting = { name: name ?? '', ...withoutNulls({ email, mobile, note, message }), capacity, taken, others };
+  return {
+    providerId: booking.providerId,
+    state: ParticipationState[state],
+    description: description ?? undefined,
+    start: new Date(booking.startsAt),
+    end: new Date(booking.endsAt),
+    timeZone: booking.timeZone,
+    address: toLocationMessage(booking.address),
+    price: toPriceMessage(booking.priceValue, booking.priceCurrency),
+    now: new Date(booking.now),
+    language: booking.recipient.language,
+    waiting: state === 'REQUESTED' ? waiting : undefined,
+    decision: confirmed === null ? undefined : { confirmed, at: new Date(decidedAt!), by: decidedByName ?? undefined },
   };
 }
 

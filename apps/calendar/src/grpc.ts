@@ -7,6 +7,7 @@ import {
   Confirmation,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
+  DecisionServiceService,
   type DeleteAppointmentsRequest,
   MailLinkServiceService,
   type OwnPlace as OwnPlaceMessage,
@@ -39,6 +40,8 @@ import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts
 import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
 import { removeCustomer } from './erasure/remove-customer.ts';
+import { decideRequest } from './decision/decide-request.ts';
+import { requireRequestedBooking } from './decision/requested-booking.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,
@@ -47,6 +50,7 @@ import {
   toListMessage,
   toMailDataMessage,
   toOwnBookingMessage,
+  toRequestedBookingMessage,
   toOwnTimeMessage,
   toRemovedParticipationMessage,
   toRulesMessage,
@@ -62,7 +66,7 @@ import { cancelOwnBooking, confirmAttendance, moveOwnBooking } from './person/ch
 import { listOwnTimes } from './person/list-own-times.ts';
 import { requireOwnBooking } from './person/own-booking.ts';
 import type { OwnPlace } from './person/own-place.ts';
-import { getParticipationLink, issueParticipationLink } from './person/participation-link.ts';
+import { getParticipationLink, issueDecisionLink, issueParticipationLink } from './person/participation-link.ts';
 import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
@@ -84,6 +88,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostAppointmentService(dependencies),
     hostParticipationService(dependencies),
     hostPersonService(dependencies),
+    hostDecisionService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
     hostReferenceService(dependencies),
@@ -192,6 +197,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       getParticipationMailData: async (request) =>
         toMailDataMessage(await getParticipationMailData(dependencies, request)),
       getParticipationLink: async (request) => ({ token: await getParticipationLink(dependencies, request) }),
+      issueDecisionLink: async (request) => ({ token: issueDecisionLink(dependencies, request) }),
       issueParticipationLink: async (request) => ({ token: issueParticipationLink(dependencies, request) }),
     },
     { light: ['createParticipation', 'updateParticipation'] },
@@ -233,6 +239,25 @@ function hostPersonService(dependencies: CalendarDependencies): HostedService {
 function turnOfPages({ links }: CalendarDependencies, { token }: { token: string }): Turn | undefined {
   const link = links.read(token);
   return link && { owner: `pages of ${link.crmId}`, part: partOfPages };
+}
+
+function hostDecisionService(dependencies: CalendarDependencies): HostedService {
+  return hostService(
+    DecisionServiceService,
+    callers.DecisionService,
+    {
+      getRequestedBooking: async ({ token }) => ({
+        booking: toRequestedBookingMessage(await requireRequestedBooking(dependencies, token)),
+      }),
+      decideRequestedBooking: async (request) => ({
+        booking: toRequestedBookingMessage(await decideRequest(dependencies, request)),
+      }),
+    },
+    {
+      light: ['getRequestedBooking', 'decideRequestedBooking'],
+      turnOf: (request) => turnOfPages(dependencies, request),
+    },
+  );
 }
 
 function hostBookingService(dependencies: CalendarDependencies): HostedService {

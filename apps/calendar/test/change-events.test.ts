@@ -288,6 +288,7 @@ describe('an appointment', () => {
       customerId: undefined,
       notify: false,
       notifyProvider: false,
+      decided: false,
     });
     await asCrm(() =>
       calendar.appointments.deleteAppointments({
@@ -384,6 +385,7 @@ describe('a participation', () => {
         toState: DELETED,
         notify: false,
         notifyProvider: false,
+        decided: false,
       },
       { ...ids, version: 3, cause: ParticipationChangeCause.UPDATED, fromState: DELETED, toState: CANCELED },
     ]);
@@ -590,6 +592,7 @@ it('SQL functions record a participation with every field of the message', async
     toState: DELETED,
     notify: true,
     notifyProvider: false,
+    decided: false,
     actor,
     previousMailEventId: randomUUID(),
     neverInvited: true,

@@ -23,6 +23,7 @@ export const callers = {
     listProviderReferences: ['webhook'],
     updateProvider: ['gateway'],
     listProviderRecipients: ['notification'],
+    getProviderRecipient: ['calendar'],
     listStaff: ['gateway'],
     addStaff: ['gateway'],
     removeStaff: ['gateway'],

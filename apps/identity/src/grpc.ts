@@ -18,8 +18,8 @@ import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import { getPublicProvider } from './provider/get-public-provider.ts';
-import { listProviderRecipients } from './provider/list-provider-recipients.ts';
 import { listProviderReferences } from './provider/list-provider-references.ts';
+import { getProviderRecipient, listProviderRecipients } from './provider/provider-recipients.ts';
 import type { ProviderKey } from './provider/provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
 import { type AddStaff, addStaff } from './staff/add-staff.ts';
@@ -77,6 +77,9 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
     listProviderRecipients: async (request) => ({
       recipients: (await listProviderRecipients(dependencies, request)).map(withoutNulls),
+    }),
+    getProviderRecipient: async (request) => ({
+      recipient: withoutNulls(await getProviderRecipient(dependencies, request)),
     }),
     listStaff: async (request) => ({ users: (await listStaff(dependencies, request)).map(toUserMessage) }),
     addStaff: async (request) => {

@@ -80,6 +80,7 @@ const created = (participationId: string) => ({
   toState: ParticipationState.BOOKED,
   notify: true,
   notifyProvider: false,
+  decided: false,
   neverInvited: false,
   exempt: false,
   ordinal: 0,

@@ -1,6 +1,7 @@
 import {
   AppointmentServiceService,
   BookingServiceService,
+  DecisionServiceService,
   ParticipationServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
@@ -62,6 +63,7 @@ export interface Surroundings extends AsyncDisposable {
   appointments: ClientOf<typeof AppointmentServiceService>;
   participations: ClientOf<typeof ParticipationServiceService>;
   bookings: ClientOf<typeof BookingServiceService>;
+  decisions: ClientOf<typeof DecisionServiceService>;
 }
 
 export interface NotificationUnderTest extends Surroundings {
@@ -136,6 +138,7 @@ export async function startSurroundings(): Promise<Surroundings> {
     timeslots: starting.use(createClient(TimeslotServiceService, 'calendar', calendar.address, longTimeout)),
     appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address, longTimeout)),
     participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address, longTimeout)),
+    decisions: starting.use(createClient(DecisionServiceService, 'calendar', calendar.address, longTimeout)),
     bookings: starting.use(createClient(BookingServiceService, 'calendar', calendar.address, longTimeout)),
   };
   await setUpProvider(surroundings, crmId);

@@ -75,6 +75,7 @@ async function somebody(): Promise<{ participationId: string; email: string; cha
     ...ids,
     notify: true,
     notifyProvider: false,
+    decided: false,
     actor: 'service',
     neverInvited: false,
     exempt: false,

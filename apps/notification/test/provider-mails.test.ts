@@ -154,6 +154,27 @@ describe('a provider that is told about its bookings', () => {
     await lastMailsTo(desk, 1);
   });
 
+  it.each([
+    [true, 'Confirmed: Yoga'],
+    [false, 'Declined: Yoga'],
+  ])('decides a request by the link in the mail, and the person learns it (%s)', async (confirm, subject) => {
+    const requested = await book(await createAppointment(), { state: REQUESTED });
+    const [mail] = await lastMailsTo(desk, 1);
+    const [, token] = /https:\/\/page\.example\/decide\/([\w-]+)/.exec(mail!.text!)!;
+    expect(mail!.html).toContain(`href="https://page.example/decide/${token}"`);
+    await stack.decisions.decideRequestedBooking({ token: token!, confirm, message: 'Bring a mat' });
+    const [, decided] = await lastMailsTo(requested.email, 2);
+    expect(decided!.subject).toMatch(subject);
+    expect(decided!.text).toContain('Message from Yoga & Co:\n> Bring a mat');
+    await lastMailsTo(desk, 1);
+  });
+
+  it('gets no link for a booking', async () => {
+    await book(await createAppointment());
+    const [mail] = await lastMailsTo(desk, 1);
+    expect(mail!.text).not.toContain('page.example');
+  });
+
   it('learns of a cancellation, with its message', async () => {
     const booked = await book(await createAppointment());
     await cancel(booked, 'We are ill');

@@ -8,7 +8,7 @@ import {
   type RecordRequest,
 } from '@scheduling/http';
 import type { Logger } from '@scheduling/runtime';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { Clients } from './clients.ts';
 import { acceptOwnForms, formLimitBytes } from './form-posts.ts';
 import { networkOf } from './network-of.ts';
@@ -17,6 +17,7 @@ import { commonHeaders, sendPage } from './render-page.ts';
 import { attendRoutes } from './routes/attend.ts';
 import { bookingRoutes } from './routes/booking.ts';
 import { cancelRoutes } from './routes/cancel.ts';
+import { decideRoutes } from './routes/decide.ts';
 import { moveRoutes } from './routes/move.ts';
 import { failurePage, isDeadLink, sendFailure } from './send-failure.ts';
 import { createVisits, linksOf, type LinksTo } from './visit.ts';
@@ -56,41 +57,51 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
   app.addHook('onRequest', async (_request, reply) => void reply.headers(commonHeaders));
   app.setErrorHandler(sendFailure);
   app.setNotFoundHandler((request, reply) => sendPage(reply, 404, failurePage('unknownAddress', request)));
-  await app.register(bookingPages(dependencies), { prefix: '/booking' });
+  await app.register(pagesOfLinks(dependencies));
   await app.ready();
   return app;
 }
 
-function bookingPages({ clients, pageUrl }: AppDependencies) {
+/** The pages that the links in mails open. Links that do not work are counted for all of them together. */
+function pagesOfLinks({ clients, pageUrl }: AppDependencies) {
   const countVisit = createVisitLimit(Date.now);
   const strangers = createStrangers(Date.now, freeFailures);
   const basePath = basePathOf(pageUrl);
   const openVisit = createVisits(clients, basePath);
   const linksTo: LinksTo = (request) => linksOf(request, basePath);
-  return async (scope: FastifyInstance): Promise<void> => {
-    scope.addHook('onRequest', async (request) => {
-      const refusal = countVisit(networkOf(request.ip));
-      if (refusal !== undefined) {
-        await delayRejection(request);
-        throw refusal;
-      }
-      await strangers.delay(networkOf(request.ip), closedSignal(request));
-    });
-    acceptOwnForms(scope, pageUrl);
-    scope.setErrorHandler((error, request, reply) => {
-      if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
-      return sendFailure(error, request, reply);
-    });
-    scope.setNotFoundHandler((request, reply) => {
-      strangers.noteFailure(networkOf(request.ip));
-      return sendPage(reply, 404, failurePage('deadLink', request));
-    });
-    for (const routes of [
+  const routes = {
+    '/booking': [
       bookingRoutes(clients, openVisit, pageUrl),
       cancelRoutes(clients, openVisit, linksTo),
       attendRoutes(clients, openVisit, linksTo),
       moveRoutes(clients, openVisit, linksTo),
-    ])
-      await scope.register(routes);
+    ],
+    '/decide': [decideRoutes(clients, basePath)],
   };
+  return async (app: FastifyInstance): Promise<void> => {
+    for (const [prefix, plugins] of Object.entries(routes)) await app.register(pagesUnder(plugins), { prefix });
+  };
+
+  function pagesUnder(plugins: FastifyPluginAsync[]): FastifyPluginAsync {
+    return async (scope) => {
+      scope.addHook('onRequest', async (request) => {
+        const refusal = countVisit(networkOf(request.ip));
+        if (refusal !== undefined) {
+          await delayRejection(request);
+          throw refusal;
+        }
+        await strangers.delay(networkOf(request.ip), closedSignal(request));
+      });
+      acceptOwnForms(scope, pageUrl);
+      scope.setErrorHandler((error, request, reply) => {
+        if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
+        return sendFailure(error, request, reply);
+      });
+      scope.setNotFoundHandler((request, reply) => {
+        strangers.noteFailure(networkOf(request.ip));
+        return sendPage(reply, 404, failurePage('deadLink', request));
+      });
+      for (const plugin of plugins) await scope.register(plugin);
+    };
+  }
 }

@@ -34,6 +34,11 @@ export function bookingLinks(basePath: string, token: string, language: SpokenLa
   };
 }
 
+/** The page on which whoever has this token decides a request. */
+export function decisionLink(basePath: string, token: string, language: SpokenLanguage | undefined): string {
+  return `${basePath}/decide/${token}${language === undefined ? '' : `?lang=${language}`}`;
+}
+
 /** A place as the parameters of an address: the names that calendar has for it. */
 export function placeQuery({ kind }: OwnPlace): Record<string, string> {
   switch (kind?.$case) {

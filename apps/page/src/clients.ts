@@ -1,10 +1,11 @@
-import { PersonServiceService } from '@scheduling/contracts/calendar/v1';
+import { DecisionServiceService, PersonServiceService } from '@scheduling/contracts/calendar/v1';
 import { PublicProviderServiceService } from '@scheduling/contracts/identity/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
 /** The services behind the pages, which have no data of their own. */
 export interface Clients extends Disposable {
   persons: RpcClient<PersonServiceService>;
+  decisions: RpcClient<DecisionServiceService>;
   providers: RpcClient<PublicProviderServiceService>;
 }
 
@@ -17,6 +18,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
   const stack = new DisposableStack();
   return {
     persons: stack.use(createClient(PersonServiceService, 'calendar', addresses.calendarAddress, options)),
+    decisions: stack.use(createClient(DecisionServiceService, 'calendar', addresses.calendarAddress, options)),
     providers: stack.use(createClient(PublicProviderServiceService, 'identity', addresses.identityAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),
   };

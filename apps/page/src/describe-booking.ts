@@ -54,7 +54,14 @@ export function describeBooking(visit: Visit, done: Done | undefined): PageConte
 }
 
 export function describePeriod({ booking, locale }: Visit, start: Date, end: Date): PeriodView {
-  const { lines, zone, offset } = formatPeriod(start, end, booking.timeZone, locale);
+  return describeTimes({ start, end, timeZone: booking.timeZone }, locale);
+}
+
+export function describeTimes(
+  { start, end, timeZone }: { start: Date; end: Date; timeZone: string },
+  locale: string,
+): PeriodView {
+  const { lines, zone, offset } = formatPeriod(start, end, timeZone, locale);
   return { lines, zone: `${zone} (${offset})` };
 }
 

@@ -22,6 +22,8 @@ export interface BookingFrame {
   privacyUrl: string | undefined;
   /** The name of the CRM. */
   crm: string;
+  /** Of a page for whoever decides for the provider: it says nothing of what the person's data is for. */
+  isForProvider?: boolean;
 }
 
 export interface Page {
@@ -42,7 +44,7 @@ const render = createRenderer(new URL('templates/', import.meta.url));
 
 /** Renders a template in the frame of all pages. Escapes every value. */
 export function renderPage(
-  template: 'booking' | 'notice' | 'question' | 'week',
+  template: 'booking' | 'decide' | 'notice' | 'question' | 'week',
   { language, otherLanguageQuery, about }: PageFrame,
   content: PageContent,
 ): Page {
@@ -57,6 +59,7 @@ export function renderPage(
     footer: about && {
       ...texts.footer,
       through: about.crm === about.provider ? undefined : texts.footer.through(about.crm),
+      purpose: about.isForProvider ? undefined : texts.footer.purpose,
       privacyUrl: about.privacyUrl,
       imprints: about.imprints,
     },

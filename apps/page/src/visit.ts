@@ -2,6 +2,7 @@ import type { OwnBooking } from '@scheduling/contracts/calendar/v1';
 import type { PublicProvider } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { multiLine, singleLine } from '@scheduling/presentation';
+import type { SpokenLanguage } from '@scheduling/runtime';
 import type { FastifyRequest } from 'fastify';
 import { type BookingLinks, bookingLinks } from './booking-links.ts';
 import type { Clients } from './clients.ts';
@@ -53,24 +54,29 @@ export function describeVisit(
   provider: PublicProvider,
 ): Visit {
   const { language, locale } = pageLanguage(request, booking.language, provider.crmLanguage);
-  const imprints = [provider.impressum, provider.crmImprint].map((text) => multiLine(text ?? '')).filter(Boolean);
   return {
     booking,
     provider,
     texts: textsOf[language],
     locale,
     links: linksOf(request, basePath),
-    frame: {
-      language,
-      otherLanguageQuery: queryWithLanguage(request, otherLanguageThan(language)),
-      about: {
-        provider: singleLine(provider.name),
-        colour: provider.crmColour,
-        isSandbox: provider.sandbox,
-        imprints,
-        privacyUrl: provider.crmPrivacyUrl,
-        crm: singleLine(provider.crmName),
-      },
+    frame: describeFrame(request, language, provider),
+  };
+}
+
+/** What the pages about a provider's bookings have in common. */
+export function describeFrame(request: FastifyRequest, language: SpokenLanguage, provider: PublicProvider): PageFrame {
+  const imprints = [provider.impressum, provider.crmImprint].map((text) => multiLine(text ?? '')).filter(Boolean);
+  return {
+    language,
+    otherLanguageQuery: queryWithLanguage(request, otherLanguageThan(language)),
+    about: {
+      provider: singleLine(provider.name),
+      colour: provider.crmColour,
+      isSandbox: provider.sandbox,
+      imprints,
+      privacyUrl: provider.crmPrivacyUrl,
+      crm: singleLine(provider.crmName),
     },
   };
 }
@@ -85,7 +91,7 @@ export function tokenOf({ params }: FastifyRequest): string {
   throw new DomainError('link.not_found');
 }
 
-function queryWithLanguage(request: FastifyRequest, language: string): string {
+function queryWithLanguage(request: FastifyRequest, language: SpokenLanguage): string {
   const query = queryOf(request);
   query.set('lang', language);
   return `?${query.toString()}`;

@@ -5,6 +5,7 @@ export {
   storeCertificate,
 } from './certificates.ts';
 export { chooseServers } from './choose-servers.ts';
+export { confirmAddresses } from './confirm-addresses.ts';
 export { countDeadlocks } from './count-deadlocks.ts';
 export { createMigratedDatabase, createTestDatabase } from './database.ts';
 export { describeSchema } from './describe-schema.ts';

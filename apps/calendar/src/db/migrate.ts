@@ -12,6 +12,7 @@ import * as oneShape from './migrations/0002-one-shape.ts';
 import * as persons from './migrations/0003-persons.ts';
 import * as reminders from './migrations/0004-reminders.ts';
 import * as arrangements from './migrations/0005-arrangements.ts';
+import * as decisions from './migrations/0008-decisions.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -19,6 +20,7 @@ const migrations = {
   '0003-persons': persons,
   '0004-reminders': reminders,
   '0005-arrangements': arrangements,
+  '0008-decisions': decisions,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -50,6 +52,7 @@ const functions = sqlFiles(import.meta.url, [
   '../participation/read-participations.sql',
   '../person/own-booking-rights.sql',
   '../participation/read-participation-mail-data.sql',
+  '../decision/read-requested-booking.sql',
   '../slot/overlaps.sql',
   '../slot/occupancy.sql',
   '../slot/slot-functions.sql',
@@ -63,6 +66,7 @@ const functions = sqlFiles(import.meta.url, [
   '../person/read-own-booking.sql',
   '../person/cancel-own-booking.sql',
   '../person/confirm-attendance.sql',
+  '../decision/decide-request.sql',
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',

@@ -196,6 +196,16 @@ CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
 CREATE TRIGGER participation_moved AFTER UPDATE ON public.participation FOR EACH ROW WHEN (((new.appointment_id <> old.appointment_id) OR ((new.version <> old.version) AND (new.reference ~~ 'anonymous-%'::text)))) EXECUTE FUNCTION unmark_appointment();
 
+CREATE TABLE participation_decision (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  confirmed boolean NOT NULL,
+  recipient_id uuid NOT NULL,
+  decided_at timestamp with time zone NOT NULL,
+  CONSTRAINT participation_decision_pkey PRIMARY KEY (crm_id, participation_id),
+  CONSTRAINT participation_decision_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE participation_message (
   crm_id text NOT NULL,
   participation_id uuid NOT NULL,
@@ -1004,6 +1014,39 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.decide_request(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present_time timestamptz := scheduling_now(the_crm);
+  locked record;
+  decided_request jsonb;
+  answer jsonb;
+BEGIN
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  SELECT * INTO locked FROM lock_participation(request);
+  answer := locked.rejection;
+  IF answer IS NULL THEN
+    answer := CASE
+      WHEN (locked.present).state <> 'REQUESTED' THEN error_answer('link.not_allowed')
+      WHEN (locked.target).starts_at <= present_time THEN error_answer('link.too_late')
+      WHEN has_other_start(locked.target, request) THEN error_answer('link.changed') END;
+  END IF;
+  IF answer IS NULL THEN
+    decided_request := request || jsonb_build_object(
+      'ignoreCapacity', false, 'sendMails', true, 'origin', (request -> 'origin') || '{"decided": true}');
+    answer := change_state(decided_request, locked.target, locked.present, NULL);
+    IF answer ? 'entered' THEN
+      INSERT INTO participation_decision (crm_id, participation_id, confirmed, recipient_id, decided_at)
+      VALUES (the_crm, (locked.present).id, request ->> 'state' = 'BOOKED', (request ->> 'recipientId')::uuid, present_time);
+    END IF;
+  END IF;
+  RETURN answer || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.delete_appointments(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1650,7 +1693,8 @@ BEGIN
     'previousAppointmentId', source,
     'previousOrdinal', source_ordinal,
     'notifyProvider', has_mail(origin) AND coalesce(
-      (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false));
+      (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false),
+    'decided', coalesce((origin ->> 'decided')::boolean, false));
 END
 $function$;
 
@@ -1989,6 +2033,45 @@ BEGIN
   ELSIF cardinality(participation_ids) = 0 THEN
     RETURN NEXT;
   END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_requested_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  present timestamptz := scheduling_now(request ->> 'crmId');
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object(
+        'participationId', participation.id, 'state', participation.state, 'customerId', participation.customer_id,
+        'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note,
+        'message', (
+          SELECT text FROM participation_message AS message
+           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
+           ORDER BY message.version DESC LIMIT 1),
+        'providerId', provider.id, 'providerReference', provider.reference, 'timeZone', provider.time_zone, 'appointmentReference', appointment.reference,
+        'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'address', appointment.address,
+        'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
+        'capacity', appointment.capacity,
+        'taken', appointment.taken - (
+          SELECT count(*) FROM participation AS hold
+           WHERE hold.crm_id = appointment.crm_id AND hold.appointment_id = appointment.id AND hold.reserved_until <= present),
+        'others', (
+          SELECT count(*) FROM participation AS other
+           WHERE other.crm_id = participation.crm_id AND other.appointment_id = appointment.id AND other.state = 'REQUESTED' AND other.id <> participation.id),
+        'now', present, 'confirmed', decision.confirmed, 'decidedBy', decision.recipient_id, 'decidedAt', decision.decided_at)
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
+      LEFT JOIN participation_decision AS decision ON decision.crm_id = participation.crm_id AND decision.participation_id = participation.id
+     WHERE participation.crm_id = request ->> 'crmId' AND participation.id = (request ->> 'participationId')::uuid
+       AND participation.state IN ('REQUESTED', 'BOOKED', 'CANCELED')
+       -- Nobody knows whose an anonymised one was.
+       AND (participation.customer_id IS NOT NULL OR participation.name IS NOT NULL)
+       AND appointment.ends_at + interval '720 hours' > present);
 END
 $function$;
 

@@ -9,6 +9,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   appointment: AppointmentTable;
   participation: ParticipationTable;
   participationMessage: ParticipationMessageTable;
+  participationDecision: ParticipationDecisionTable;
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
   sandboxClock: SandboxClockTable;
@@ -160,6 +161,16 @@ export interface ParticipationMessageTable {
   participationId: string;
   version: number;
   text: string;
+}
+
+/** By whose link a request was decided. It goes with its participation. */
+export interface ParticipationDecisionTable {
+  crmId: string;
+  participationId: string;
+  confirmed: boolean;
+  /** A user, or the provider: as identity names the recipient of the link. */
+  recipientId: string;
+  decidedAt: Date;
 }
 
 /**

@@ -4,7 +4,8 @@
 -- `data` has the fields of the message in proto/scheduling/events/v1/events.proto, by their names in TypeScript; a field without a value is null. The
 -- relay encodes it. It is json, because that takes Postgres less time to write than jsonb. test/change-events.test.ts compares what is written here with the messages.
 --
--- `origin` says where a change comes from: actor, request_id and traceparent, and hasMail if the participant gets a mail about it.
+-- `origin` says where a change comes from: actor, request_id and traceparent, hasMail if the participant gets a mail about it, and decided
+-- if the provider has decided a request by a link.
 --
 -- All of these are called by other functions only.
 
@@ -53,7 +54,8 @@ BEGIN
     'previousAppointmentId', source,
     'previousOrdinal', source_ordinal,
     'notifyProvider', has_mail(origin) AND coalesce(
-      (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false));
+      (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false),
+    'decided', coalesce((origin ->> 'decided')::boolean, false));
 END
 $$;
 

@@ -7,8 +7,15 @@ import { lockOf, type Place, placeOf } from '../slot/place.ts';
 import { lengthOf, type OwnBooking, readAgain, requireOwnBooking } from './own-booking.ts';
 import { type OwnPlace, resourcesToMoveTo } from './own-place.ts';
 
-/** Characters of a message to the provider. */
+/** Characters of a message that comes with a link. */
 const maxMessageLength = 500;
+
+/** Rejects with `participation.invalid`. */
+export function checkMessageLength(message: string | undefined): void {
+  if (message === undefined || Array.from(message).length <= maxMessageLength) return;
+  const detail = `must have at most ${maxMessageLength} characters`;
+  throw new DomainError('participation.invalid', { errors: [{ pointer: '/message', detail }] });
+}
 
 interface ShownBooking {
   token: string;
@@ -25,10 +32,7 @@ export async function cancelOwnBooking(
   dependencies: CalendarDependencies,
   { token, message, start }: ShownBooking & { message?: string | undefined },
 ): Promise<{ booking: OwnBooking; alreadyCancelled: boolean }> {
-  if (message !== undefined && Array.from(message).length > maxMessageLength) {
-    const detail = `must have at most ${maxMessageLength} characters`;
-    throw new DomainError('participation.invalid', { errors: [{ pointer: '/message', detail }] });
-  }
+  checkMessageLength(message);
   const booking = await requireOwnBooking(dependencies, token);
   const request = { message, shownStart: start?.getTime() };
   const changed = await change(dependencies, booking, () => callOf(booking, 'cancel_own_booking', request));
@@ -107,7 +111,7 @@ async function change(
 }
 
 /** It has gone since the token was read. */
-function translateMissing(error: unknown): never {
+export function translateMissing(error: unknown): never {
   if (error instanceof DomainError && error.code === 'participation.not_found') throw new DomainError('link.not_found');
   throw error;
 }

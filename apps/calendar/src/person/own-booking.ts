@@ -59,7 +59,7 @@ interface Person {
 export async function requireOwnBooking(dependencies: CalendarDependencies, token: string): Promise<OwnBooking> {
   const { links } = dependencies;
   const link = links.read(token);
-  const booking = link && (await findOwnBooking(dependencies, link));
+  const booking = link?.purpose === 'booking' ? await findOwnBooking(dependencies, link) : undefined;
   if (booking === undefined || !links.isIssued(token, booking.email ?? undefined))
     throw new DomainError('link.not_found');
   return booking;

@@ -25,3 +25,13 @@ export function issueParticipationLink(
   if (!isUuid(participationId)) throw new DomainError('participation.not_found');
   return links.issue({ purpose: 'booking', crmId, participationId }, email);
 }
+
+/** The token of a link to decide a request, in a mail to this address of one of the provider's recipients. */
+export function issueDecisionLink(
+  { links }: CalendarDependencies,
+  link: { crmId: string; participationId: string; recipientId: string; email: string },
+): string {
+  const { crmId, participationId, recipientId, email } = link;
+  if (!isUuid(participationId) || !isUuid(recipientId)) throw new DomainError('participation.not_found');
+  return links.issue({ purpose: 'decide', crmId, participationId, recipientId }, email);
+}

@@ -67,6 +67,9 @@ export interface Texts {
       /** What the CRM has sent to the person. */
       messageToPerson: string;
     };
+    /** The link to decide a request, and until when it works. */
+    decide: string;
+    decideUntil: (start: string) => string;
     /** Who did it. */
     byPerson: string;
     throughCrm: (crm: string) => string;

@@ -89,9 +89,9 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
   };
 }
 
-/** By the link: what comes with such a change is a message to the provider. */
-function isByPerson({ actor }: ParticipationMail): boolean {
-  return actor === person;
+/** By the own link: what comes with such a change is a message to the provider. Requests are decided by another link. */
+function isByPerson({ actor, mail: { template } }: ParticipationMail): boolean {
+  return actor === person && template !== 'request-confirmed' && template !== 'request-declined';
 }
 
 /**

@@ -50,6 +50,7 @@ export interface ListedBooking {
   title: string;
   /** The person, and by what to reach the person. */
   who: ContactLine[];
+  action?: { label: string; url: string } | undefined;
 }
 
 const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.url)), cache: true, autoEscape: true });
@@ -87,8 +88,9 @@ function linesOf({ title, period, where, details }: AppointmentView): string[] {
   return [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)];
 }
 
-function listedLines({ status, when, title, who }: ListedBooking): string {
-  const lines = [`${status}: ${when}`, title, who.map(({ text }) => text).join(', ')];
+function listedLines({ status, when, title, who, action }: ListedBooking): string {
+  const contact = who.map(({ text }) => text).join(', ');
+  const lines = [`${status}: ${when}`, title, contact, action && `${action.label}: ${action.url}`];
   return lines
     .filter(Boolean)
     .map((line) => `  ${line}`)

@@ -40,7 +40,7 @@ const changes = [
 describe('the mail of a change', () => {
   it.each(changes)('$cause from $fromState to $toState', (change) => {
     const [mail, withoutInvitation] = [false, true].map((neverInvited) =>
-      mailOfChange({ ...change, neverInvited, actor: 'crm:key' }),
+      mailOfChange({ ...change, neverInvited, actor: 'crm:key', decided: false }),
     );
     expect(mail && `${mail.template} ${mail.calendar}`).toBe(
       mails.get(`${change.cause} ${change.fromState} ${change.toState}`),
@@ -52,8 +52,16 @@ describe('the mail of a change', () => {
 });
 
 it('a request that its person cancels is withdrawn, not declined', () => {
-  const change = { cause: UPDATED, fromState: REQUESTED, toState: CANCELED, neverInvited: true, actor: person };
+  const change = {
+    cause: UPDATED,
+    fromState: REQUESTED,
+    toState: CANCELED,
+    neverInvited: true,
+    actor: person,
+    decided: false,
+  };
   expect(mailOfChange(change)).toEqual({ template: 'request-withdrawn' });
+  expect(mailOfChange({ ...change, decided: true })).toEqual({ template: 'request-declined' });
   expect(mailOfChange({ ...change, fromState: BOOKED, neverInvited: false })).toEqual({
     template: 'booking-cancelled',
     calendar: 'CANCEL',

@@ -6,7 +6,10 @@ import type { Tone } from './layout.ts';
 
 const { RESERVED, REQUESTED, BOOKED, CANCELED } = ParticipationState;
 
-/** The actor of a change that the person has made by the link to the booking, as events say it. */
+/**
+ * The actor of a change that a person has made by a link, as events say it: whoever has booked, or who decides a request
+ * for the provider.
+ */
 export const person = 'person';
 
 export interface MailOfChange {
@@ -54,7 +57,10 @@ export function mailOfChange({
   toState,
   neverInvited,
   actor,
-}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'neverInvited' | 'actor'>): MailOfChange | undefined {
+  decided,
+}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'neverInvited' | 'actor' | 'decided'>):
+  | MailOfChange
+  | undefined {
   const removal = neverInvited ? undefined : 'CANCEL';
   switch (cause) {
     case ParticipationChangeCause.CREATED:
@@ -64,7 +70,7 @@ export function mailOfChange({
       if (fromState === RESERVED && toState === BOOKED) return { template: 'booking-confirmed', calendar: 'REQUEST' };
       if (fromState === REQUESTED && toState === BOOKED) return { template: 'request-confirmed', calendar: 'REQUEST' };
       if (fromState === REQUESTED && toState === CANCELED)
-        return { template: actor === person ? 'request-withdrawn' : 'request-declined' };
+        return { template: actor === person && !decided ? 'request-withdrawn' : 'request-declined' };
       return fromState === BOOKED && toState === CANCELED
         ? { template: 'booking-cancelled', calendar: removal }
         : undefined;

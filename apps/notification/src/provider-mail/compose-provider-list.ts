@@ -4,7 +4,7 @@ import type { ListedBooking } from '../mail/layout.ts';
 import { contentOf, languageOf, type ProviderMail, type ProviderMailParties } from './compose-provider-mail.ts';
 
 /** What happened to a booking. */
-export type ListEntry = Pick<ProviderMail, 'template' | 'actor' | 'mailData' | 'person'>;
+export type ListEntry = Pick<ProviderMail, 'template' | 'mailData' | 'person' | 'link'>;
 
 export interface ProviderList extends ProviderMailParties {
   /** In the order in which they are shown. */
@@ -19,11 +19,12 @@ export function composeProviderList(list: ProviderList): MailContent {
   const language = languageOf(list);
   const { texts, locale } = language;
   const { subject, ...mailTexts } = texts.mails['provider-list'];
-  const rows = entries.map(({ template, mailData, person }): ListedBooking => {
+  const rows = entries.map(({ template, mailData, person, link }): ListedBooking => {
     return {
       status: texts.mails[template].status,
       when: formatMoment(mailData.start!, provider.timeZone, locale),
       title: titleOf(mailData, provider),
+      action: link === undefined ? undefined : { label: texts.provider.decide, url: link },
       who: person === undefined ? [] : [{ text: singleLine(person.name), link: undefined }, ...contactOf(person)],
     };
   });

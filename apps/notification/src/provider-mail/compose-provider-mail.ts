@@ -34,6 +34,8 @@ export interface ProviderMail extends ProviderMailParties {
   mailData: GetParticipationMailDataResponse;
   /** Undefined if it is about a whole appointment. */
   person: Person | undefined;
+  /** By which the recipient decides a request. */
+  link?: string | undefined;
 }
 
 export const providerMailTones: Record<ProviderMailTemplate, Tone> = {
@@ -98,7 +100,7 @@ export function contentOf(
 type SharedParts = 'locale' | 'brand' | 'name' | 'greeting' | 'contact' | 'reason' | 'imprints' | 'texts';
 
 function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailParts, SharedParts> {
-  const { template, mailData, person, provider } = mail;
+  const { template, mailData, person, provider, link } = mail;
   const { subject, ...mailTexts } = texts.mails[template];
   const start = formatMoment(mailData.start!, provider.timeZone, locale);
   const message = multiLine(mailData.message ?? '');
@@ -110,6 +112,10 @@ function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailPart
     facts: person && describePerson(person, texts),
     appointment: describeAppointment(mailData, provider, locale, detailsOf(mail, { texts, locale })),
     message: message ? { label: labelOf(mail, texts), lines: message.split('\n') } : undefined,
+    action:
+      link === undefined
+        ? undefined
+        : { label: texts.provider.decide, url: link, notes: [texts.provider.decideUntil(start)] },
   };
 }
 

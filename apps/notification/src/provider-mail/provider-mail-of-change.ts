@@ -51,7 +51,10 @@ export function providerMailOfChange({
   fromState,
   toState,
   actor,
-}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'actor'>): ProviderMailTemplate | undefined {
+  decided,
+}: Pick<ParticipationChanged, 'cause' | 'fromState' | 'toState' | 'actor' | 'decided'>):
+  | ProviderMailTemplate
+  | undefined {
   switch (cause) {
     case ParticipationChangeCause.CREATED:
       if (toState === BOOKED) return 'provider-booked';
@@ -60,7 +63,7 @@ export function providerMailOfChange({
       if (fromState === RESERVED && toState === BOOKED) return 'provider-booked';
       if (toState !== CANCELED) return undefined;
       if (fromState === BOOKED) return 'provider-cancelled';
-      return fromState === REQUESTED && actor === person ? 'provider-request-withdrawn' : undefined;
+      return fromState === REQUESTED && actor === person && !decided ? 'provider-request-withdrawn' : undefined;
     case ParticipationChangeCause.MOVED:
       return toState === BOOKED ? 'provider-moved' : 'provider-request-moved';
     case ParticipationChangeCause.APPOINTMENT_CANCELLED:
@@ -79,4 +82,9 @@ export function providerMailOfChange({
 /** Whether it says nothing of a person. */
 export function isAboutAppointment(template: ProviderMailTemplate): boolean {
   return template === 'provider-appointment-cancelled' || template === 'provider-appointment-changed';
+}
+
+/** Whether the provider has to decide it. */
+export function isAboutRequest(template: ProviderMailTemplate): boolean {
+  return template === 'provider-requested' || template === 'provider-request-moved';
 }

@@ -1,9 +1,9 @@
 import type { ProviderRecipient } from '@scheduling/contracts/identity/v1';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailIntent } from '../mail/store-mail.ts';
-import { composeProviderList, type ListEntry } from './compose-provider-list.ts';
+import { composeProviderList } from './compose-provider-list.ts';
 import type { ProviderNoticeRow } from './provider-notice-table.ts';
-import { findProviderRecipient, intentOf, readTold } from './write-provider-mail.ts';
+import { findProviderRecipient, intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
 
 /** A mail of more has too many bytes for some mail servers. */
 const maxShown = 1_000;
@@ -26,9 +26,14 @@ export async function writeProviderList(
     .orderBy('id')
     .execute();
   const entryIds = rows.map((row) => row.id);
-  const entries = await readEntries(dependencies, rows.slice(0, maxShown) as ProviderNoticeRow[]);
-  const recipient = await findRecipient(dependencies, list, entries);
+  const told = await readEntries(dependencies, rows.slice(0, maxShown) as ProviderNoticeRow[]);
+  const recipient = await findRecipient(dependencies, list, told);
   if (recipient === undefined) return { mail: undefined, entryIds };
+  const entries = await inParts(told, async ({ row, ...entry }) => ({
+    template: row.template,
+    ...entry,
+    link: await issueDecisionLink(dependencies, row, recipient, entry),
+  }));
   const { provider, crm } = await dependencies.findSenders(crmId, providerId);
   const { senderAddress } = dependencies;
   const unlisted = Math.max(0, rows.length - maxShown);
@@ -37,23 +42,31 @@ export async function writeProviderList(
 }
 
 /** In the order of their appointments. */
-async function readEntries(dependencies: NotificationDependencies, rows: ProviderNoticeRow[]): Promise<ListEntry[]> {
-  const entries: ListEntry[] = [];
-  for (let from = 0; from < rows.length; from += readAtOnce) {
-    const part = rows.slice(from, from + readAtOnce);
-    const told = await Promise.all(part.map((row) => readTold(dependencies, row)));
-    entries.push(
-      ...part.flatMap(({ template, actor }, index) => (told[index] ? [{ template, actor, ...told[index] }] : [])),
-    );
-  }
-  return entries.toSorted((one, other) => one.mailData.start!.getTime() - other.mailData.start!.getTime());
+async function readEntries(
+  dependencies: NotificationDependencies,
+  rows: ProviderNoticeRow[],
+): Promise<(Told & { row: ProviderNoticeRow })[]> {
+  const all = await inParts(rows, async (row) => {
+    const told = await readTold(dependencies, row);
+    return told && { row, ...told };
+  });
+  return all
+    .filter((entry) => entry !== undefined)
+    .toSorted((one, other) => one.mailData.start!.getTime() - other.mailData.start!.getTime());
+}
+
+async function inParts<Item, Result>(items: Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let from = 0; from < items.length; from += readAtOnce)
+    results.push(...(await Promise.all(items.slice(from, from + readAtOnce).map(work))));
+  return results;
 }
 
 /** That of a contact is known by the appointments. */
 async function findRecipient(
   dependencies: NotificationDependencies,
   list: ProviderNoticeRow,
-  entries: ListEntry[],
+  entries: Told[],
 ): Promise<ProviderRecipient | undefined> {
   const contacts = new Set(entries.map(({ mailData }) => mailData.contactReference));
   for (const contact of contacts) {

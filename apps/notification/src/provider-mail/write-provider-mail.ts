@@ -1,10 +1,10 @@
-import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import { type GetParticipationMailDataResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import type { ProviderRecipient } from '@scheduling/contracts/identity/v1';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailIntent } from '../mail/store-mail.ts';
 import { composeProviderMail, type Person } from './compose-provider-mail.ts';
-import { isAboutAppointment } from './provider-mail-of-change.ts';
+import { isAboutAppointment, isAboutRequest } from './provider-mail-of-change.ts';
 import type { ProviderNoticeRow } from './provider-notice-table.ts';
 
 /**
@@ -24,7 +24,8 @@ export async function writeProviderMail(
   ]);
   if (recipient === undefined) return undefined;
   const { senderAddress } = dependencies;
-  const content = composeProviderMail({ template, actor, recipient, ...told, provider, crm, senderAddress });
+  const link = await issueDecisionLink(dependencies, row, recipient, told);
+  const content = composeProviderMail({ template, actor, recipient, ...told, link, provider, crm, senderAddress });
   return intentOf(row, recipient, { content, sandbox: crm.sandbox });
 }
 
@@ -86,4 +87,17 @@ export function intentOf(
     content,
     sandbox,
   };
+}
+
+/** By which this recipient decides the request, as long as it waits and the recipient has this address and access. */
+export async function issueDecisionLink(
+  { participations, pageUrl }: NotificationDependencies,
+  { crmId, participationId, template }: Pick<ProviderNoticeRow, 'crmId' | 'participationId' | 'template'>,
+  { id: recipientId, email }: ProviderRecipient,
+  { mailData: { state } }: Told,
+): Promise<string | undefined> {
+  if (!isAboutRequest(template) || state !== ParticipationState.REQUESTED) return undefined;
+  const link = { crmId, participationId: participationId!, recipientId, email };
+  const { token } = await participations.issueDecisionLink(link);
+  return `${pageUrl}/decide/${token}`;
 }

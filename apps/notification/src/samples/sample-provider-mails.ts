@@ -4,7 +4,7 @@ import { type ProviderMailTemplate, providerMailTemplates } from '@scheduling/ru
 import { person as byPerson } from '../mail/mail-of-change.ts';
 import { composeProviderList } from '../provider-mail/compose-provider-list.ts';
 import { composeProviderMail } from '../provider-mail/compose-provider-mail.ts';
-import { isAboutAppointment } from '../provider-mail/provider-mail-of-change.ts';
+import { isAboutAppointment, isAboutRequest } from '../provider-mail/provider-mail-of-change.ts';
 
 const customer = { name: 'Anna Beispiel', email: 'anna@example.com', mobile: '+49 171 2345678' };
 
@@ -16,6 +16,8 @@ const changes: Partial<Record<ProviderMailTemplate, { actor?: string; message?: 
   'provider-request-withdrawn': { actor: byPerson },
 };
 
+const link = 'https://booking.example/decide/c2FtcGxl';
+
 /** Every mail to a provider, with made-up data. */
 export function sampleProviderMails(
   shared: { provider: Provider; crm: Crm; senderAddress: string },
@@ -23,7 +25,7 @@ export function sampleProviderMails(
   mailData: GetParticipationMailDataResponse,
 ) {
   const { language } = shared.crm;
-  const recipient = { email, name: shared.provider.name, contact: false };
+  const recipient = { id: shared.provider.id, email, name: shared.provider.name, contact: false };
   return providerMailTemplates.map((template) => {
     if (template === 'provider-list') {
       const entries = providerMailTemplates
@@ -38,7 +40,15 @@ export function sampleProviderMails(
     }
     const { actor = 'crm:sample', message, note } = changes[template] ?? {};
     const person = isAboutAppointment(template) ? undefined : { ...customer, note };
-    const mail = { ...shared, recipient, template, actor, mailData: { ...mailData, message }, person };
+    const mail = {
+      ...shared,
+      recipient,
+      template,
+      actor,
+      mailData: { ...mailData, message },
+      person,
+      link: isAboutRequest(template) ? link : undefined,
+    };
     return { template, language, content: composeProviderMail(mail) };
   });
 }

@@ -139,6 +139,52 @@ export const texts: Texts = {
     title: 'Der Termin wurde inzwischen geändert',
     text: 'Bitte prüfen Sie die neue Zeit.',
   },
+  decide: {
+    stages: {
+      waiting: {
+        title: 'Diese Anfrage bestätigen?',
+        text: 'Die Kundin oder der Kunde bekommt Ihre Entscheidung per E‑Mail.',
+      },
+      lapsed: {
+        title: 'Nicht rechtzeitig entschieden',
+        text: 'Über diese Anfrage wurde nicht vor dem Beginn entschieden. Hier ist das nicht mehr möglich.',
+      },
+      confirmed: { title: 'Bestätigt', text: 'Diese Anfrage wurde bestätigt.' },
+      declined: { title: 'Abgelehnt', text: 'Diese Anfrage wurde abgelehnt.' },
+      booked: { title: 'Bestätigt', text: 'Diese Anfrage wurde bestätigt, aber nicht über einen dieser Links.' },
+      cancelled: { title: 'Storniert', text: 'Diese Anfrage oder Buchung wurde storniert.' },
+    },
+    confirmedBy: (name, moment) => `Bestätigt${name === undefined ? '' : ` von ${name}`} am ${moment}.`,
+    declinedBy: (name, moment) => `Abgelehnt${name === undefined ? '' : ` von ${name}`} am ${moment}.`,
+    labels: {
+      person: 'Kundin oder Kunde',
+      message: 'Nachricht',
+      note: 'Notiz',
+      places: 'Plätze',
+      others: 'Weitere Anfragen',
+    },
+    places: (free, all) => `${free} von ${all} frei`,
+    others: (count) =>
+      count === 1
+        ? 'Eine weitere Anfrage für diesen Termin wartet.'
+        : `${count} weitere Anfragen für diesen Termin warten.`,
+    form: {
+      message: 'Nachricht an die Kundin oder den Kunden (freiwillig)',
+      hint: 'Höchstens 500 Zeichen.',
+      confirm: 'Bestätigen',
+      decline: 'Ablehnen',
+    },
+    errors: {
+      invalidMessage: { title: 'Bitte prüfen Sie Ihre Nachricht', text: 'Sie darf höchstens 500 Zeichen haben.' },
+      changed: { title: 'Die Zeit wurde inzwischen geändert', text: 'Bitte prüfen Sie die neue Zeit.' },
+      full: {
+        title: 'Es ist kein Platz mehr frei',
+        text: 'Es wurde nichts geändert. Sie können die Anfrage hier ablehnen oder den Termin in Ihrer Software überbuchen.',
+      },
+      decided: { title: 'Ihre Entscheidung kam zu spät', text: 'Sie hat nichts geändert.' },
+      noDecision: { title: 'Es wurde nichts entschieden', text: 'Bitte wählen Sie eine der beiden Schaltflächen.' },
+    },
+  },
   backToBooking: 'Zurück zur Buchung',
   footer: {
     through: (crm) => `Gebucht über ${crm}`,

@@ -130,6 +130,41 @@ export const texts: Texts = {
     title: 'The time has been changed in the meantime',
     text: 'Please check the new time.',
   },
+  decide: {
+    stages: {
+      waiting: { title: 'Confirm this request?', text: 'The customer gets an email with your decision.' },
+      lapsed: {
+        title: 'Not decided in time',
+        text: 'This request was not decided before the start. It can no longer be decided here.',
+      },
+      confirmed: { title: 'Confirmed', text: 'This request has been confirmed.' },
+      declined: { title: 'Declined', text: 'This request has been declined.' },
+      booked: { title: 'Confirmed', text: 'This request has been confirmed, not by one of these links.' },
+      cancelled: { title: 'Cancelled', text: 'This request or booking has been cancelled.' },
+    },
+    confirmedBy: (name, moment) => `Confirmed${name === undefined ? '' : ` by ${name}`} on ${moment}.`,
+    declinedBy: (name, moment) => `Declined${name === undefined ? '' : ` by ${name}`} on ${moment}.`,
+    labels: { person: 'Customer', message: 'Message', note: 'Note', places: 'Places', others: 'Other requests' },
+    places: (free, all) => `${free} of ${all} free`,
+    others: (count) =>
+      count === 1 ? 'One more request for this time is waiting.' : `${count} more requests for this time are waiting.`,
+    form: {
+      message: 'Message to the customer (optional)',
+      hint: 'At most 500 characters.',
+      confirm: 'Confirm',
+      decline: 'Decline',
+    },
+    errors: {
+      invalidMessage: { title: 'Please check your message', text: 'The message may have at most 500 characters.' },
+      changed: { title: 'The time has been changed in the meantime', text: 'Please check the new time.' },
+      full: {
+        title: 'No place is free any more',
+        text: 'Nothing was changed. You can decline the request here, or overbook the appointment in your own software.',
+      },
+      decided: { title: 'Your decision came too late', text: 'Nothing was changed by it.' },
+      noDecision: { title: 'Nothing was decided', text: 'Please choose one of the two buttons.' },
+    },
+  },
   backToBooking: 'Back to the booking',
   footer: {
     through: (crm) => `Booked through ${crm}`,

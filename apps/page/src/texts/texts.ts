@@ -33,6 +33,22 @@ export interface Question {
   back: string;
 }
 
+/** The page on which a provider decides a request. */
+export interface DecideTexts {
+  stages: Record<Stage, Notice>;
+  /** By whom, if that is known, and when. */
+  confirmedBy: (name: string | undefined, moment: string) => string;
+  declinedBy: (name: string | undefined, moment: string) => string;
+  labels: { person: string; message: string; note: string; places: string; others: string };
+  places: (free: number, all: number) => string;
+  others: (count: number) => string;
+  form: { message: string; hint: string; confirm: string; decline: string };
+  errors: Record<'invalidMessage' | 'changed' | 'full' | 'decided' | 'noDecision', Notice>;
+}
+
+/** Where a request is, as its page says it to the provider. */
+export type Stage = 'waiting' | 'lapsed' | 'confirmed' | 'declined' | 'booked' | 'cancelled';
+
 /** All texts of a language. The hyphen in a German "E-Mail" is non-breaking. */
 export interface Texts {
   sandbox: string;
@@ -86,6 +102,7 @@ export interface Texts {
   invalidMessage: Notice;
   /** The time of the booking is another one than the form has shown. */
   changed: Notice;
+  decide: DecideTexts;
   backToBooking: string;
   /** `through`: whose software the provider uses. */
   footer: { through: (crm: string) => string; legal: string; purpose: string; privacy: string };

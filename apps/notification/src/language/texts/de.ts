@@ -186,6 +186,8 @@ export const texts: PartialTexts = {
       message: (person) => `Nachricht von ${person}`,
       messageToPerson: 'Nachricht an die Kundin oder den Kunden',
     },
+    decide: 'Bestätigen oder ablehnen',
+    decideUntil: (start) => `Möglich bis zum Beginn am ${start}. Der Link ist nur für Sie bestimmt.`,
     byPerson: 'Das geschah über den Link in der E-Mail an die Kundin oder den Kunden.',
     throughCrm: (crm) => `Das geschah über ${crm}.`,
     unlisted: (count) => `${count} weitere finden Sie nur in Ihrem Kalender.`,

@@ -186,6 +186,8 @@ export const texts: Texts = {
       message: (person) => `Message from ${person}`,
       messageToPerson: 'Message to the customer',
     },
+    decide: 'Confirm or decline',
+    decideUntil: (start) => `Possible until the start, ${start}. The link is for you only.`,
     byPerson: 'The customer did this using the link in their email.',
     throughCrm: (crm) => `This was done through ${crm}.`,
     unlisted: (count) => `${count} more are in your calendar only.`,

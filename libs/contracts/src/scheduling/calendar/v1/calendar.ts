@@ -700,6 +700,101 @@ export interface OwnBooking {
   attendanceConfirmedAt?: Date | undefined;
 }
 
+export interface IssueDecisionLinkRequest {
+  crmId: string;
+  participationId: string;
+  /** As identity names it. */
+  recipientId: string;
+  email: string;
+}
+
+export interface IssueDecisionLinkResponse {
+  token: string;
+}
+
+export interface GetRequestedBookingRequest {
+  token: string;
+}
+
+export interface GetRequestedBookingResponse {
+  booking?: RequestedBooking | undefined;
+}
+
+export interface DecideRequestedBookingRequest {
+  token: string;
+  /** Otherwise it is declined. */
+  confirm: boolean;
+  /** To the person; at most 500 characters. */
+  message?:
+    | string
+    | undefined;
+  /** As in CancelOwnBookingRequest. */
+  start?: Date | undefined;
+}
+
+export interface DecideRequestedBookingResponse {
+  booking?: RequestedBooking | undefined;
+}
+
+/** A request, as those see it who decide. */
+export interface RequestedBooking {
+  providerId: string;
+  state: ParticipationState;
+  /** Of the appointment, as are the following fields. */
+  description?: string | undefined;
+  start?: Date | undefined;
+  end?:
+    | Date
+    | undefined;
+  /** IANA name: that of the provider. */
+  timeZone: string;
+  address?: Location | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** By the CRM's clock. */
+  now?:
+    | Date
+    | undefined;
+  /** BCP 47 language tag: the recipient's. */
+  language?:
+    | string
+    | undefined;
+  /** Who asks for what; absent once it does not wait any more. */
+  waiting?:
+    | WaitingRequest
+    | undefined;
+  /** Absent if it was not decided by a link. */
+  decision?: Decision | undefined;
+}
+
+export interface WaitingRequest {
+  name: string;
+  email?: string | undefined;
+  mobile?: string | undefined;
+  note?:
+    | string
+    | undefined;
+  /** That the person has sent with it. */
+  message?:
+    | string
+    | undefined;
+  /** Seats of the appointment, and how many of them are taken. */
+  capacity: number;
+  taken: number;
+  /** How many others ask for the same appointment. */
+  others: number;
+}
+
+export interface Decision {
+  confirmed: boolean;
+  at?:
+    | Date
+    | undefined;
+  /** Whose link it was; absent if it is no longer known. */
+  by?: string | undefined;
+}
+
 export interface GetOwnBookingRequest {
   token: string;
 }
@@ -5825,6 +5920,845 @@ export const OwnBooking: MessageFns<OwnBooking> = {
     message.movable = object.movable ?? false;
     message.confirmable = object.confirmable ?? false;
     message.attendanceConfirmedAt = object.attendanceConfirmedAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseIssueDecisionLinkRequest(): IssueDecisionLinkRequest {
+  return { crmId: "", participationId: "", recipientId: "", email: "" };
+}
+
+export const IssueDecisionLinkRequest: MessageFns<IssueDecisionLinkRequest> = {
+  encode(message: IssueDecisionLinkRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.participationId !== "") {
+      writer.uint32(18).string(message.participationId);
+    }
+    if (message.recipientId !== "") {
+      writer.uint32(26).string(message.recipientId);
+    }
+    if (message.email !== "") {
+      writer.uint32(34).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IssueDecisionLinkRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIssueDecisionLinkRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.recipientId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IssueDecisionLinkRequest>): IssueDecisionLinkRequest {
+    return IssueDecisionLinkRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IssueDecisionLinkRequest>): IssueDecisionLinkRequest {
+    const message = createBaseIssueDecisionLinkRequest();
+    message.crmId = object.crmId ?? "";
+    message.participationId = object.participationId ?? "";
+    message.recipientId = object.recipientId ?? "";
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
+function createBaseIssueDecisionLinkResponse(): IssueDecisionLinkResponse {
+  return { token: "" };
+}
+
+export const IssueDecisionLinkResponse: MessageFns<IssueDecisionLinkResponse> = {
+  encode(message: IssueDecisionLinkResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IssueDecisionLinkResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIssueDecisionLinkResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IssueDecisionLinkResponse>): IssueDecisionLinkResponse {
+    return IssueDecisionLinkResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IssueDecisionLinkResponse>): IssueDecisionLinkResponse {
+    const message = createBaseIssueDecisionLinkResponse();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseGetRequestedBookingRequest(): GetRequestedBookingRequest {
+  return { token: "" };
+}
+
+export const GetRequestedBookingRequest: MessageFns<GetRequestedBookingRequest> = {
+  encode(message: GetRequestedBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetRequestedBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetRequestedBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetRequestedBookingRequest>): GetRequestedBookingRequest {
+    return GetRequestedBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetRequestedBookingRequest>): GetRequestedBookingRequest {
+    const message = createBaseGetRequestedBookingRequest();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseGetRequestedBookingResponse(): GetRequestedBookingResponse {
+  return { booking: undefined };
+}
+
+export const GetRequestedBookingResponse: MessageFns<GetRequestedBookingResponse> = {
+  encode(message: GetRequestedBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      RequestedBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetRequestedBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetRequestedBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = RequestedBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetRequestedBookingResponse>): GetRequestedBookingResponse {
+    return GetRequestedBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetRequestedBookingResponse>): GetRequestedBookingResponse {
+    const message = createBaseGetRequestedBookingResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? RequestedBooking.fromPartial(object.booking)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseDecideRequestedBookingRequest(): DecideRequestedBookingRequest {
+  return { token: "", confirm: false, message: undefined, start: undefined };
+}
+
+export const DecideRequestedBookingRequest: MessageFns<DecideRequestedBookingRequest> = {
+  encode(message: DecideRequestedBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.confirm !== false) {
+      writer.uint32(16).bool(message.confirm);
+    }
+    if (message.message !== undefined) {
+      writer.uint32(26).string(message.message);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DecideRequestedBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDecideRequestedBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.confirm = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DecideRequestedBookingRequest>): DecideRequestedBookingRequest {
+    return DecideRequestedBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DecideRequestedBookingRequest>): DecideRequestedBookingRequest {
+    const message = createBaseDecideRequestedBookingRequest();
+    message.token = object.token ?? "";
+    message.confirm = object.confirm ?? false;
+    message.message = object.message ?? undefined;
+    message.start = object.start ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDecideRequestedBookingResponse(): DecideRequestedBookingResponse {
+  return { booking: undefined };
+}
+
+export const DecideRequestedBookingResponse: MessageFns<DecideRequestedBookingResponse> = {
+  encode(message: DecideRequestedBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.booking !== undefined) {
+      RequestedBooking.encode(message.booking, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DecideRequestedBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDecideRequestedBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.booking = RequestedBooking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DecideRequestedBookingResponse>): DecideRequestedBookingResponse {
+    return DecideRequestedBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DecideRequestedBookingResponse>): DecideRequestedBookingResponse {
+    const message = createBaseDecideRequestedBookingResponse();
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? RequestedBooking.fromPartial(object.booking)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseRequestedBooking(): RequestedBooking {
+  return {
+    providerId: "",
+    state: ParticipationState.UNSPECIFIED,
+    description: undefined,
+    start: undefined,
+    end: undefined,
+    timeZone: "",
+    address: undefined,
+    price: undefined,
+    now: undefined,
+    language: undefined,
+    waiting: undefined,
+    decision: undefined,
+  };
+}
+
+export const RequestedBooking: MessageFns<RequestedBooking> = {
+  encode(message: RequestedBooking, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.state !== ParticipationState.UNSPECIFIED) {
+      writer.uint32(16).int32(participationStateToNumber(message.state));
+    }
+    if (message.description !== undefined) {
+      writer.uint32(26).string(message.description);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(42).fork()).join();
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(50).string(message.timeZone);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(58).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(66).fork()).join();
+    }
+    if (message.now !== undefined) {
+      Timestamp.encode(toTimestamp(message.now), writer.uint32(74).fork()).join();
+    }
+    if (message.language !== undefined) {
+      writer.uint32(82).string(message.language);
+    }
+    if (message.waiting !== undefined) {
+      WaitingRequest.encode(message.waiting, writer.uint32(90).fork()).join();
+    }
+    if (message.decision !== undefined) {
+      Decision.encode(message.decision, writer.uint32(98).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RequestedBooking {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRequestedBooking();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.now = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.waiting = WaitingRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.decision = Decision.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RequestedBooking>): RequestedBooking {
+    return RequestedBooking.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RequestedBooking>): RequestedBooking {
+    const message = createBaseRequestedBooking();
+    message.providerId = object.providerId ?? "";
+    message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.description = object.description ?? undefined;
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.timeZone = object.timeZone ?? "";
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.now = object.now ?? undefined;
+    message.language = object.language ?? undefined;
+    message.waiting = (object.waiting !== undefined && object.waiting !== null)
+      ? WaitingRequest.fromPartial(object.waiting)
+      : undefined;
+    message.decision = (object.decision !== undefined && object.decision !== null)
+      ? Decision.fromPartial(object.decision)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseWaitingRequest(): WaitingRequest {
+  return {
+    name: "",
+    email: undefined,
+    mobile: undefined,
+    note: undefined,
+    message: undefined,
+    capacity: 0,
+    taken: 0,
+    others: 0,
+  };
+}
+
+export const WaitingRequest: MessageFns<WaitingRequest> = {
+  encode(message: WaitingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(26).string(message.mobile);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(34).string(message.note);
+    }
+    if (message.message !== undefined) {
+      writer.uint32(42).string(message.message);
+    }
+    if (message.capacity !== 0) {
+      writer.uint32(48).uint32(message.capacity);
+    }
+    if (message.taken !== 0) {
+      writer.uint32(56).uint32(message.taken);
+    }
+    if (message.others !== 0) {
+      writer.uint32(64).uint32(message.others);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WaitingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWaitingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.capacity = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.taken = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.others = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WaitingRequest>): WaitingRequest {
+    return WaitingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WaitingRequest>): WaitingRequest {
+    const message = createBaseWaitingRequest();
+    message.name = object.name ?? "";
+    message.email = object.email ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    message.note = object.note ?? undefined;
+    message.message = object.message ?? undefined;
+    message.capacity = object.capacity ?? 0;
+    message.taken = object.taken ?? 0;
+    message.others = object.others ?? 0;
+    return message;
+  },
+};
+
+function createBaseDecision(): Decision {
+  return { confirmed: false, at: undefined, by: undefined };
+}
+
+export const Decision: MessageFns<Decision> = {
+  encode(message: Decision, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.confirmed !== false) {
+      writer.uint32(8).bool(message.confirmed);
+    }
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(18).fork()).join();
+    }
+    if (message.by !== undefined) {
+      writer.uint32(26).string(message.by);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Decision {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDecision();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.confirmed = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.by = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Decision>): Decision {
+    return Decision.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Decision>): Decision {
+    const message = createBaseDecision();
+    message.confirmed = object.confirmed ?? false;
+    message.at = object.at ?? undefined;
+    message.by = object.by ?? undefined;
     return message;
   },
 };
@@ -10977,6 +11911,22 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): IssueParticipationLinkResponse =>
       IssueParticipationLinkResponse.decode(value),
   },
+  /**
+   * The token of the link by which one of the provider's recipients (identity's ListProviderRecipients) decides a request, in a mail to the given address. If that
+   * is no longer the recipient's when the link is opened, or the recipient has no access to the provider any more, the link is dead. Not for the gateway.
+   * NOT_FOUND (participation.not_found) for an id that is none.
+   */
+  issueDecisionLink: {
+    path: "/scheduling.calendar.v1.ParticipationService/IssueDecisionLink" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: IssueDecisionLinkRequest): Buffer =>
+      Buffer.from(IssueDecisionLinkRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): IssueDecisionLinkRequest => IssueDecisionLinkRequest.decode(value),
+    responseSerialize: (value: IssueDecisionLinkResponse): Buffer =>
+      Buffer.from(IssueDecisionLinkResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): IssueDecisionLinkResponse => IssueDecisionLinkResponse.decode(value),
+  },
 } as const;
 
 export interface ParticipationServiceServer extends UntypedServiceImplementation {
@@ -11010,6 +11960,12 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
   getParticipationLink: handleUnaryCall<GetParticipationLinkRequest, GetParticipationLinkResponse>;
   /** The same for a mail to the given address: if it is no longer the person's when the link is opened, the link is dead. Not for the gateway. */
   issueParticipationLink: handleUnaryCall<IssueParticipationLinkRequest, IssueParticipationLinkResponse>;
+  /**
+   * The token of the link by which one of the provider's recipients (identity's ListProviderRecipients) decides a request, in a mail to the given address. If that
+   * is no longer the recipient's when the link is opened, or the recipient has no access to the provider any more, the link is dead. Not for the gateway.
+   * NOT_FOUND (participation.not_found) for an id that is none.
+   */
+  issueDecisionLink: handleUnaryCall<IssueDecisionLinkRequest, IssueDecisionLinkResponse>;
 }
 
 export interface ParticipationServiceClient extends Client {
@@ -11134,6 +12090,26 @@ export interface ParticipationServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: IssueParticipationLinkResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The token of the link by which one of the provider's recipients (identity's ListProviderRecipients) decides a request, in a mail to the given address. If that
+   * is no longer the recipient's when the link is opened, or the recipient has no access to the provider any more, the link is dead. Not for the gateway.
+   * NOT_FOUND (participation.not_found) for an id that is none.
+   */
+  issueDecisionLink(
+    request: IssueDecisionLinkRequest,
+    callback: (error: ServiceError | null, response: IssueDecisionLinkResponse) => void,
+  ): ClientUnaryCall;
+  issueDecisionLink(
+    request: IssueDecisionLinkRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: IssueDecisionLinkResponse) => void,
+  ): ClientUnaryCall;
+  issueDecisionLink(
+    request: IssueDecisionLinkRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: IssueDecisionLinkResponse) => void,
   ): ClientUnaryCall;
 }
 
@@ -11332,6 +12308,104 @@ export const PersonServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): PersonServiceClient;
   service: typeof PersonServiceService;
+  serviceName: string;
+};
+
+/**
+ * What those who decide for a provider do with a request. A request of this service names it by the token of a link, as those of PersonService do. NOT_FOUND
+ * (link.not_found) for every token that does not work: one that was not issued here, one for something else, one whose booking or person is gone, one whose
+ * recipient has another address by now or no access to the provider any more, or whose appointment ended more than 30 days ago. UNAVAILABLE if identity
+ * or the customer service does not answer. For the pages only.
+ */
+export type DecisionServiceService = typeof DecisionServiceService;
+export const DecisionServiceService = {
+  /** The request, with the person as long as it waits; after that only what was decided. */
+  getRequestedBooking: {
+    path: "/scheduling.calendar.v1.DecisionService/GetRequestedBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetRequestedBookingRequest): Buffer =>
+      Buffer.from(GetRequestedBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetRequestedBookingRequest => GetRequestedBookingRequest.decode(value),
+    responseSerialize: (value: GetRequestedBookingResponse): Buffer =>
+      Buffer.from(GetRequestedBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetRequestedBookingResponse => GetRequestedBookingResponse.decode(value),
+  },
+  /**
+   * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
+   * start, participation.capacity_exhausted.
+   */
+  decideRequestedBooking: {
+    path: "/scheduling.calendar.v1.DecisionService/DecideRequestedBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DecideRequestedBookingRequest): Buffer =>
+      Buffer.from(DecideRequestedBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DecideRequestedBookingRequest => DecideRequestedBookingRequest.decode(value),
+    responseSerialize: (value: DecideRequestedBookingResponse): Buffer =>
+      Buffer.from(DecideRequestedBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DecideRequestedBookingResponse =>
+      DecideRequestedBookingResponse.decode(value),
+  },
+} as const;
+
+export interface DecisionServiceServer extends UntypedServiceImplementation {
+  /** The request, with the person as long as it waits; after that only what was decided. */
+  getRequestedBooking: handleUnaryCall<GetRequestedBookingRequest, GetRequestedBookingResponse>;
+  /**
+   * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
+   * start, participation.capacity_exhausted.
+   */
+  decideRequestedBooking: handleUnaryCall<DecideRequestedBookingRequest, DecideRequestedBookingResponse>;
+}
+
+export interface DecisionServiceClient extends Client {
+  /** The request, with the person as long as it waits; after that only what was decided. */
+  getRequestedBooking(
+    request: GetRequestedBookingRequest,
+    callback: (error: ServiceError | null, response: GetRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+  getRequestedBooking(
+    request: GetRequestedBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+  getRequestedBooking(
+    request: GetRequestedBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
+   * start, participation.capacity_exhausted.
+   */
+  decideRequestedBooking(
+    request: DecideRequestedBookingRequest,
+    callback: (error: ServiceError | null, response: DecideRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+  decideRequestedBooking(
+    request: DecideRequestedBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DecideRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+  decideRequestedBooking(
+    request: DecideRequestedBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DecideRequestedBookingResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const DecisionServiceClient = makeGenericClientConstructor(
+  DecisionServiceService,
+  "scheduling.calendar.v1.DecisionService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): DecisionServiceClient;
+  service: typeof DecisionServiceService;
   serviceName: string;
 };
 

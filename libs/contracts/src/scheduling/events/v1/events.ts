@@ -313,6 +313,8 @@ export interface ParticipationChanged {
   previousOrdinal: number;
   /** With `notify`: whether the provider is told, too, which is one of its booking rules. */
   notifyProvider: boolean;
+  /** It was a request that the provider has decided by the link in a mail. */
+  decided: boolean;
 }
 
 /** calendar: the time has come to remind a participant of an appointment. */
@@ -1020,6 +1022,7 @@ function createBaseParticipationChanged(): ParticipationChanged {
     previousAppointmentId: undefined,
     previousOrdinal: 0,
     notifyProvider: false,
+    decided: false,
   };
 }
 
@@ -1078,6 +1081,9 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.notifyProvider !== false) {
       writer.uint32(144).bool(message.notifyProvider);
+    }
+    if (message.decided !== false) {
+      writer.uint32(152).bool(message.decided);
     }
     return writer;
   },
@@ -1239,6 +1245,14 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.notifyProvider = reader.bool();
             continue;
           }
+          case 19: {
+            if (tag !== 152) {
+              break;
+            }
+
+            message.decided = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1274,6 +1288,7 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.previousAppointmentId = object.previousAppointmentId ?? undefined;
     message.previousOrdinal = object.previousOrdinal ?? 0;
     message.notifyProvider = object.notifyProvider ?? false;
+    message.decided = object.decided ?? false;
     return message;
   },
 };

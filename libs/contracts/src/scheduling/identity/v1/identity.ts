@@ -407,6 +407,18 @@ export interface ProviderRecipient {
     | undefined;
   /** The contact of the appointment. */
   contact: boolean;
+  /** That of the user, or of the provider. */
+  id: string;
+}
+
+export interface GetProviderRecipientRequest {
+  crmId: string;
+  providerId: string;
+  recipientId: string;
+}
+
+export interface GetProviderRecipientResponse {
+  recipient?: ProviderRecipient | undefined;
 }
 
 export interface ListProviderReferencesRequest {
@@ -4385,7 +4397,7 @@ export const ListProviderRecipientsResponse: MessageFns<ListProviderRecipientsRe
 };
 
 function createBaseProviderRecipient(): ProviderRecipient {
-  return { email: "", name: "", userId: undefined, language: undefined, contact: false };
+  return { email: "", name: "", userId: undefined, language: undefined, contact: false, id: "" };
 }
 
 export const ProviderRecipient: MessageFns<ProviderRecipient> = {
@@ -4404,6 +4416,9 @@ export const ProviderRecipient: MessageFns<ProviderRecipient> = {
     }
     if (message.contact !== false) {
       writer.uint32(40).bool(message.contact);
+    }
+    if (message.id !== "") {
+      writer.uint32(50).string(message.id);
     }
     return writer;
   },
@@ -4461,6 +4476,14 @@ export const ProviderRecipient: MessageFns<ProviderRecipient> = {
             message.contact = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4483,6 +4506,143 @@ export const ProviderRecipient: MessageFns<ProviderRecipient> = {
     message.userId = object.userId ?? undefined;
     message.language = object.language ?? undefined;
     message.contact = object.contact ?? false;
+    message.id = object.id ?? "";
+    return message;
+  },
+};
+
+function createBaseGetProviderRecipientRequest(): GetProviderRecipientRequest {
+  return { crmId: "", providerId: "", recipientId: "" };
+}
+
+export const GetProviderRecipientRequest: MessageFns<GetProviderRecipientRequest> = {
+  encode(message: GetProviderRecipientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.recipientId !== "") {
+      writer.uint32(26).string(message.recipientId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetProviderRecipientRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetProviderRecipientRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.recipientId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetProviderRecipientRequest>): GetProviderRecipientRequest {
+    return GetProviderRecipientRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetProviderRecipientRequest>): GetProviderRecipientRequest {
+    const message = createBaseGetProviderRecipientRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.recipientId = object.recipientId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetProviderRecipientResponse(): GetProviderRecipientResponse {
+  return { recipient: undefined };
+}
+
+export const GetProviderRecipientResponse: MessageFns<GetProviderRecipientResponse> = {
+  encode(message: GetProviderRecipientResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.recipient !== undefined) {
+      ProviderRecipient.encode(message.recipient, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetProviderRecipientResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetProviderRecipientResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.recipient = ProviderRecipient.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetProviderRecipientResponse>): GetProviderRecipientResponse {
+    return GetProviderRecipientResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetProviderRecipientResponse>): GetProviderRecipientResponse {
+    const message = createBaseGetProviderRecipientResponse();
+    message.recipient = (object.recipient !== undefined && object.recipient !== null)
+      ? ProviderRecipient.fromPartial(object.recipient)
+      : undefined;
     return message;
   },
 };
@@ -7817,6 +7977,18 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): ListProviderRecipientsResponse =>
       ListProviderRecipientsResponse.decode(value),
   },
+  /** One of these recipients by its id, as it is now. NOT_FOUND (provider.not_found, staff.not_found when it has no address any more, or no access). */
+  getProviderRecipient: {
+    path: "/scheduling.identity.v1.IdentityService/GetProviderRecipient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetProviderRecipientRequest): Buffer =>
+      Buffer.from(GetProviderRecipientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetProviderRecipientRequest => GetProviderRecipientRequest.decode(value),
+    responseSerialize: (value: GetProviderRecipientResponse): Buffer =>
+      Buffer.from(GetProviderRecipientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetProviderRecipientResponse => GetProviderRecipientResponse.decode(value),
+  },
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
    * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
@@ -7953,6 +8125,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * notification. NOT_FOUND (provider.not_found).
    */
   listProviderRecipients: handleUnaryCall<ListProviderRecipientsRequest, ListProviderRecipientsResponse>;
+  /** One of these recipients by its id, as it is now. NOT_FOUND (provider.not_found, staff.not_found when it has no address any more, or no access). */
+  getProviderRecipient: handleUnaryCall<GetProviderRecipientRequest, GetProviderRecipientResponse>;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.
    * NOT_FOUND (provider.not_found, user.not_found), FAILED_PRECONDITION (user.username_taken,
@@ -8293,6 +8467,22 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListProviderRecipientsResponse) => void,
+  ): ClientUnaryCall;
+  /** One of these recipients by its id, as it is now. NOT_FOUND (provider.not_found, staff.not_found when it has no address any more, or no access). */
+  getProviderRecipient(
+    request: GetProviderRecipientRequest,
+    callback: (error: ServiceError | null, response: GetProviderRecipientResponse) => void,
+  ): ClientUnaryCall;
+  getProviderRecipient(
+    request: GetProviderRecipientRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetProviderRecipientResponse) => void,
+  ): ClientUnaryCall;
+  getProviderRecipient(
+    request: GetProviderRecipientRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetProviderRecipientResponse) => void,
   ): ClientUnaryCall;
   /**
    * Gives an existing user access, or invites a person as a user without a reference. Adding a member again changes nothing.

@@ -1,4 +1,5 @@
-import { addressKey } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { addressKey, isUuid } from '@scheduling/runtime';
 import type { IdentityDependencies } from '../dependencies.ts';
 import type { UserRow } from '../user/user.ts';
 import { requireProvider } from './get-provider.ts';
@@ -13,6 +14,8 @@ export interface ProviderRecipientsQuery {
 
 /** Where a mail to a provider goes. */
 export interface ProviderRecipient {
+  /** That of the user, or of the provider. */
+  id: string;
   email: string;
   name: string;
   /** Null for the provider's own address, as is the language. */
@@ -34,16 +37,21 @@ export async function listProviderRecipients(
   const provider = await requireProvider(dependencies.database.kysely, { crmId, id: providerId });
   const own = await findOwnRecipient(dependencies, provider);
   const contact =
-    contactReference === undefined ? undefined : await findContact(dependencies, provider, contactReference);
+    contactReference === undefined
+      ? undefined
+      : await selectStaff(dependencies, provider)
+          .where('appUser.reference', '=', contactReference)
+          .where('emailVerifiedAt', 'is not', null)
+          .executeTakeFirst();
   const isAnotherOne = contact && (own === undefined || addressKey(own.email) !== addressKey(contact.email));
   return [own, isAnotherOne ? recipientOf(contact, true) : undefined].filter((each) => each !== undefined);
 }
 
 async function findOwnRecipient(
   { database }: IdentityDependencies,
-  { crmId, ownerId, name, email }: ProviderRow,
+  { crmId, id, ownerId, name, email }: ProviderRow,
 ): Promise<ProviderRecipient | undefined> {
-  if (email !== null) return { email, name, userId: null, language: null, contact: false };
+  if (email !== null) return { id, email, name, userId: null, language: null, contact: false };
   const owner = await database.kysely
     .selectFrom('appUser')
     .selectAll()
@@ -54,11 +62,27 @@ async function findOwnRecipient(
   return owner && recipientOf(owner, false);
 }
 
-function findContact(
-  { database }: IdentityDependencies,
-  { crmId, id: providerId }: ProviderRow,
-  reference: string,
-): Promise<UserRow | undefined> {
+/**
+ * One of these recipients by its id, as it is now. Rejects with `provider.not_found`, or `staff.not_found`
+ * if it has no address any more, or no access.
+ */
+export async function getProviderRecipient(
+  dependencies: IdentityDependencies,
+  { crmId, providerId, recipientId }: { crmId: string; providerId: string; recipientId: string },
+): Promise<ProviderRecipient> {
+  const provider = await requireProvider(dependencies.database.kysely, { crmId, id: providerId });
+  const { id, name, email, ownerId } = provider;
+  if (recipientId === id && email !== null) return { id, email, name, userId: null, language: null, contact: false };
+  const user = isUuid(recipientId)
+    ? await selectStaff(dependencies, provider).where('appUser.id', '=', recipientId).executeTakeFirst()
+    : undefined;
+  if (user === undefined || (user.id !== ownerId && user.emailVerifiedAt === null))
+    throw new DomainError('staff.not_found');
+  return recipientOf(user, false);
+}
+
+/** Those with access to the provider, and an address that is theirs. */
+function selectStaff({ database }: IdentityDependencies, { crmId, id: providerId }: ProviderRow) {
   return database.kysely
     .selectFrom('appUser')
     .innerJoin('providerStaff', (join) =>
@@ -66,14 +90,11 @@ function findContact(
     )
     .selectAll('appUser')
     .where('appUser.crmId', '=', crmId)
-    .where('appUser.reference', '=', reference)
     .where('providerStaff.providerId', '=', providerId)
-    .where('emailVerifiedAt', 'is not', null)
-    .where('emailGenerated', '=', false)
-    .executeTakeFirst();
+    .where('emailGenerated', '=', false);
 }
 
 function recipientOf({ id, email, firstName, lastName, language }: UserRow, contact: boolean): ProviderRecipient {
   const name = [firstName, lastName].filter(Boolean).join(' ');
-  return { email, name, userId: id, language, contact };
+  return { id, email, name, userId: id, language, contact };
 }
