@@ -1819,7 +1819,7 @@ export interface components {
             page: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders: number[];
-            /** @description Whether the provider gets an e-mail about each booking. */
+            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations. */
             notifyProvider: boolean;
             /** @description How many future bookings a person can have on the page. */
             maxPerPerson: number;
@@ -1854,7 +1854,7 @@ export interface components {
             page?: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders?: number[];
-            /** @description Whether the provider gets an e-mail about each booking. */
+            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations. */
             notifyProvider?: boolean;
             /** @description How many future bookings a person can have on the page. */
             maxPerPerson?: number;

@@ -14,7 +14,7 @@ export const participationMailTemplates = [
 ] as const;
 export type ParticipationMailTemplate = (typeof participationMailTemplates)[number];
 
-/** The kinds of mail to a provider about its bookings, by what happened (interface 6.6). */
+/** The kinds of mail to a provider about its bookings, by what happened (interface 6.5). */
 export const providerMailTemplates = [
   'provider-booked',
   'provider-requested',

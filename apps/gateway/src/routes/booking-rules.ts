@@ -77,7 +77,9 @@ const reminders = Type.Array(
       'When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on.',
   },
 );
-const notifyProvider = Type.Boolean({ description: 'Whether the provider gets an e-mail about each booking.' });
+const notifyProvider = Type.Boolean({
+  description: 'Whether the provider is told by e-mail of bookings, requests, moves and cancellations.',
+});
 const maxPerPerson = integer({
   minimum: 1,
   maximum: maxPersonBookings,
