@@ -66,7 +66,7 @@ before(async () => {
     email: 'practice@example.com',
     impressum: 'Dr. Müller\nHauptstr. 1\n10115 Berlin',
   });
-  await send('PUT', `${provider}/booking-rules`, { selfService: true, changeNotice: 120 });
+  await send('PUT', `${provider}/booking-rules`, { selfService: true, changeNotice: 120, notifyProvider: true });
   const timeslots = [3, 4, 5].map((days) => ({
     reference: `day-${days}@crm`,
     resourceReference: 'room@crm',
@@ -114,6 +114,21 @@ async function book(state = 'BOOKED'): Promise<{ reference: string; link: string
 
 async function linkOf(reference: string): Promise<string> {
   return (await send('GET', `${provider}/participations/${reference}/link`)).link.url;
+}
+
+/** The link by which the provider decides a request, from its mail. */
+async function decisionLinkOf(reference: string): Promise<string> {
+  const until = performance.now() + 30_000;
+  while (performance.now() < until) {
+    const mails: any[] = await (await fetch(`${stack.info.inbox}/api/email`)).json();
+    for (const { id } of mails.filter(({ to }) => to[0].address === 'practice@example.com')) {
+      const { text } = await (await fetch(`${stack.info.inbox}/api/email/${id}`)).json();
+      const link = /https?:\/\/\S+\/decide\/[\w-]+/.exec(text)?.[0];
+      if (link !== undefined && text.includes(reference)) return link;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`the provider has no mail about ${reference}`);
 }
 
 /** A booking that begins in an hour, after the change notice. */
@@ -175,6 +190,9 @@ describe('each page', () => {
     const cancelled = await book();
     await send('POST', `${provider}/participations/${cancelled.reference}`, { state: 'CANCELED' });
     const late = await bookLate();
+    const decided = await book('REQUESTED');
+    const decidedLink = await decisionLinkOf(decided.reference);
+    await send('POST', `${provider}/participations/${decided.reference}`, { state: 'CANCELED' });
     pages
       .set('booked', booked.link)
       .set('cancel', `${booked.link}/cancel`)
@@ -187,6 +205,8 @@ describe('each page', () => {
       .set('cancelled-already', `${cancelled.link}/cancel`)
       .set('late', late)
       .set('too-late', `${late}/cancel`)
+      .set('decide', await decisionLinkOf(requested.reference))
+      .set('decided', decidedLink)
       .set('dead-link', `${booked.link}x`);
     if (screenshots !== undefined) await mkdir(screenshots, { recursive: true });
   });
@@ -271,6 +291,22 @@ describe('a person with a keyboard', () => {
       });
     });
   }
+});
+
+describe('a provider with a keyboard', () => {
+  it('confirms a request', async () => {
+    const { reference } = await book('REQUESTED');
+    const link = await decisionLinkOf(reference);
+    await withPage(async (page) => {
+      await page.setJavaScriptEnabled(false);
+      await page.goto(`${link}?lang=en`);
+      await tabTo(page, (element) => element.tag === 'TEXTAREA');
+      await page.keyboard.type('See you.');
+      await follow(page, 'Confirm');
+      assert.equal(await headingOf(page), 'Confirmed');
+      assert.equal((await stateOf(reference)).state, 'BOOKED');
+    });
+  });
 });
 
 interface Focused {

@@ -134,7 +134,7 @@ describe('a provider that is told about its bookings', () => {
   it('learns who has booked what, and answers the person', async () => {
     const booked = await book(await createAppointment());
     const [mail] = await lastMailsTo(desk, 1);
-    expect(mail!.subject).toMatch(/^Neue Buchung: Yoga, .*1\. Juli 2030/);
+    expect(mail!.subject).toMatch(/^Neue Buchung: .*1\. Juli 2030.*, Yoga$/);
     expect(mail!.replyTo!.value).toMatchObject([{ address: booked.email, name: booked.name }]);
     expect(mail!.from!.value).toMatchObject([{ address: 'hello@studio.example', name: 'Studio' }]);
     for (const text of [mail!.text!, mail!.html as string]) {
@@ -147,7 +147,7 @@ describe('a provider that is told about its bookings', () => {
   it('learns of a request, of its withdrawal by nobody but the person, and of no decision', async () => {
     const requested = await book(await createAppointment(), { state: REQUESTED, message: 'Please early' });
     const [mail] = await lastMailsTo(desk, 1);
-    expect(mail!.subject).toMatch(/^Neue Anfrage: Yoga/);
+    expect(mail!.subject).toMatch(/^Neue Anfrage: .*Yoga$/);
     expect(mail!.text).toContain('Please early');
     await cancel(requested);
     await eventually(() => expect(mailsTo(requested.email)).toHaveLength(2));
@@ -179,7 +179,7 @@ describe('a provider that is told about its bookings', () => {
     const booked = await book(await createAppointment());
     await cancel(booked, 'We are ill');
     const [, mail] = await lastMailsTo(desk, 2);
-    expect(mail!.subject).toMatch(/^Storniert: Yoga/);
+    expect(mail!.subject).toMatch(/^Storniert: .*Yoga$/);
     expect(mail!.text).toContain('We are ill');
     expect(mail!.text).toContain(booked.name);
   });
@@ -194,7 +194,7 @@ describe('a provider that is told about its bookings', () => {
       sendMails: true,
     });
     const [, mail] = await lastMailsTo(desk, 2);
-    expect(mail!.subject).toMatch(/^Verschoben: Yoga, .*16:00/);
+    expect(mail!.subject).toMatch(/^Verschoben: .*16:00.*, Yoga$/);
   });
 
   it('learns once that a whole appointment was cancelled or changed, whoever takes part', async () => {
@@ -216,8 +216,8 @@ describe('a provider that is told about its bookings', () => {
     await stack.appointments.cancelAppointment({ ...owned, appointmentReference, message: 'Closed' });
     const mails = await lastMailsTo(desk, 5);
     expect(mails.slice(3).map(({ subject }) => subject)).toEqual([
-      expect.stringMatching(/^Termin geändert: Late yoga/),
-      expect.stringMatching(/^Termin abgesagt: Late yoga/),
+      expect.stringMatching(/^Termin geändert: .*Late yoga$/),
+      expect.stringMatching(/^Termin abgesagt: .*Late yoga$/),
     ]);
     for (const { text } of mails.slice(3)) for (const { name } of people) expect(text).not.toContain(name);
     for (const { email } of people) expect(mailsTo(email)).toHaveLength(3);
@@ -288,7 +288,7 @@ describe('who is told', () => {
       await book(await createAppointment({ contactReference: reference }));
     await lastMailsTo(desk, 3);
     const [mail] = await lastMailsTo(confirmed.email, 1);
-    expect(mail!.subject).toMatch(/^New booking: Yoga/);
+    expect(mail!.subject).toMatch(/^New booking: .*Yoga$/);
     expect(mail!.text).toContain('Hello Contact');
     for (const { email } of [unconfirmed, removed]) expect(mailsTo(email)).toEqual([]);
   });
@@ -300,7 +300,7 @@ describe('who is told', () => {
     stack.smtp.mails.length = 0;
     await book(await createAppointment({}, key), { key });
     const [mail] = await lastMailsTo('owner@addressless.example', 1);
-    expect(mail!.subject).toMatch(/^Neue Buchung: Yoga/);
+    expect(mail!.subject).toMatch(/^Neue Buchung: .*Yoga$/);
     expect(mailsTo(desk)).toEqual([]);
   });
 

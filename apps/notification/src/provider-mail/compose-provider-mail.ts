@@ -106,7 +106,7 @@ function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailPart
   const message = multiLine(mailData.message ?? '');
   return {
     tone: providerMailTones[template],
-    subject: subject(`${titleOf(mailData, provider)}, ${start}`),
+    subject: subject(`${start}, ${titleOf(mailData, provider)}`),
     ...mailTexts,
     cause: causeOf(mail, texts),
     facts: person && describePerson(person, texts),
@@ -138,10 +138,11 @@ function describePerson({ name, note, ...contact }: Person, { provider: { labels
   ];
 }
 
-function detailsOf({ mailData }: ProviderMail, { texts: { labels }, locale }: Language): Detail[] {
+/** A reference is that of one participant. */
+function detailsOf({ mailData, person }: ProviderMail, { texts: { labels }, locale }: Language): Detail[] {
   const { price, reference } = mailData;
   const shown = price && price.value > 0 ? [{ label: labels.price, value: formatPrice(price, locale) }] : [];
-  return [...shown, { label: labels.reference, value: singleLine(reference) }];
+  return person === undefined ? shown : [...shown, { label: labels.reference, value: singleLine(reference) }];
 }
 
 /** A message is to the person, unless the person has sent it. */

@@ -188,7 +188,7 @@ export const texts: PartialTexts = {
     },
     decide: 'Bestätigen oder ablehnen',
     decideUntil: (start) => `Möglich bis zum Beginn am ${start}. Der Link ist nur für Sie bestimmt.`,
-    byPerson: 'Das geschah über den Link in der E-Mail an die Kundin oder den Kunden.',
+    byPerson: 'Die Kundin oder der Kunde hat dafür den Link in der E-Mail benutzt.',
     throughCrm: (crm) => `Das geschah über ${crm}.`,
     unlisted: (count) => `${count} weitere finden Sie nur in Ihrem Kalender.`,
     reason: (provider, crm) =>
