@@ -5,9 +5,10 @@ import { longTimeout, type ServiceProcess, testLogger } from '@scheduling/testin
 import { createRandom } from '@scheduling/testing/random';
 import { describe, expect, it, vi } from 'vitest';
 import { assign, findOvertaken, findUnexplainedCopies, findWrongCalendars, findWrongContents } from './check-mails.ts';
+import { checkProviderMails, desk } from './check-provider-mails.ts';
 import { changeWhileDisturbed, quietMs } from './disturbances.ts';
 import { startGroup } from './random-changes.ts';
-import { startSurroundings, type Surroundings } from './notification-under-test.ts';
+import { crmId, providerReference, startSurroundings, type Surroundings } from './notification-under-test.ts';
 
 const firstSeed = Number(process.env['MAILS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 /** Every run has another seed: MAILS_SEEDS sets how many a run plays. */
@@ -16,6 +17,8 @@ const seeds = Array.from({ length: Number(process.env['MAILS_SEEDS'] ?? 1) }, (_
 const groupCount = 8;
 const changes = 1_440;
 const leastParticipations = 500;
+/** About half of what the provider is told. */
+const providerMailQuota = 300;
 
 describe('mails about bookings that change at random, while what they need is stopped and started', () => {
   it.each(seeds)(
@@ -23,6 +26,13 @@ describe('mails about bookings that change at random, while what they need is st
     { timeout: 600_000 },
     async (seed) => {
       await using surroundings = await startSurroundings();
+      Object.assign(surroundings.environment, { PROVIDER_MAILS_PER_HOUR: String(providerMailQuota) });
+      await surroundings.bookings.updateBookingRules({
+        crmId,
+        providerReference,
+        notifyProvider: true,
+        noHorizon: false,
+      });
       const groups = await Promise.all(
         Array.from({ length: groupCount }, (_, index) =>
           startGroup(surroundings, createRandom(seed, index), String(index)),
@@ -40,7 +50,7 @@ describe('mails about bookings that change at random, while what they need is st
       const participations = groups.flatMap((group) => group.participations);
       const { arrivals, missing, surplus } = assign(
         participations.flatMap(({ mails }) => mails),
-        surroundings.smtp.mails,
+        surroundings.smtp.mails.filter(({ recipients }) => !recipients.includes(desk)),
       );
       const copies = findUnexplainedCopies(arrivals, unrecorded);
       const [contents, overtaken, calendars] = [
@@ -56,6 +66,10 @@ describe('mails about bookings that change at random, while what they need is st
         overtaken: [],
         calendars: [],
       });
+      const toProvider = await checkProviderMails(surroundings, participations, surroundings.smtp.mails);
+      expect(toProvider.wrong).toEqual([]);
+      expect(toProvider.mails).toBeGreaterThan(0);
+      expect(toProvider.entries).toBeGreaterThan(0);
       expect(participations.length).toBeGreaterThanOrEqual(leastParticipations);
       expect(new Set(arrivals.map(({ template }) => template)).size).toBe(10);
     },
@@ -81,7 +95,17 @@ async function untilQuiet({ nats, services, database }: Surroundings): Promise<v
         manager.consumers.info(streamName, consumerName('notification', event)),
       ),
     );
-    const unwritten = await database.kysely.selectFrom('unwrittenMail').select('id').execute();
+    const unwritten = await database.kysely
+      .selectFrom('unwrittenMail')
+      .select('id')
+      .unionAll(
+        database.kysely
+          .selectFrom('providerNotice')
+          .select('id')
+          .where('state', '=', 'pending')
+          .where('template', '<>', 'provider-list'),
+      )
+      .execute();
     const pending = await database.kysely.selectFrom('mail').select('id').where('state', '=', 'pending').execute();
     return {
       unsent: unsent.flat().length,
