@@ -16,7 +16,7 @@ export interface ProviderNotice {
   version: number;
   participationId: string;
   /** The person; absent if it says nothing of one. */
-  customerId?: string;
+  customerId: string | undefined;
   providerId: string;
   actor: string;
 }
@@ -30,18 +30,21 @@ const recipients: ProviderMailRecipient[] = ['PROVIDER', 'CONTACT'];
 export function providerNoticesOf(change: ParticipationChanged, eventId: string): ProviderNotice[] {
   const template = change.notifyProvider ? providerMailOfChange(change) : undefined;
   if (template === undefined) return [];
-  const { crmId, participationId, customerId = participationId, appointmentId, providerId, version, actor } = change;
-  const shared = { crmId, template, participationId, providerId, actor };
-  const about = isAboutAppointment(template)
-    ? { id: appointmentId, version: 0, eventId: nameUuid(appointmentId, `${template} ${currentContext()?.requestId}`) }
-    : { id: participationId, version, eventId, customerId };
-  const { id, ...others } = about;
+  const { crmId, participationId, customerId = participationId, appointmentId, providerId, actor } = change;
+  const isOfAppointment = isAboutAppointment(template);
+  const requestId = currentContext()?.requestId;
   return recipients.map((recipient) => ({
-    ...shared,
-    ...others,
-    eventId: others.eventId,
+    crmId,
+    // All participations of an appointment are changed by one request.
+    eventId: isOfAppointment ? nameUuid(appointmentId, `${template} ${requestId}`) : eventId,
     recipient,
-    aboutId: nameUuid(id, recipient),
+    template,
+    aboutId: nameUuid(isOfAppointment ? appointmentId : participationId, recipient),
+    version: isOfAppointment ? change.ordinal : change.version,
+    participationId,
+    customerId: isOfAppointment ? undefined : customerId,
+    providerId,
+    actor,
   }));
 }
 
