@@ -7,6 +7,7 @@ import {
   type RequestedBooking as RequestedBookingMessage,
   type OwnTime as OwnTimeMessage,
   ParticipationState,
+  type PreviousAppointment as PreviousAppointmentMessage,
   type Price,
   type RemovedParticipation as RemovedParticipationMessage,
   type Timeslot,
@@ -15,7 +16,7 @@ import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
 import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
-import type { ParticipationMailData } from './participation/get-participation-mail-data.ts';
+import type { ParticipationMailData, PreviousAppointment } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
 import { maskAddress } from './person/mask-address.ts';
 import type { RequestedBooking } from './decision/requested-booking.ts';
@@ -29,8 +30,18 @@ export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Times
 }
 
 export function toMailDataMessage(mailData: ParticipationMailData): GetParticipationMailDataResponse {
-  const { state, startsAt, endsAt, address, priceValue, priceCurrency, cancellableUntil, movableUntil, ...others } =
-    mailData;
+  const {
+    state,
+    startsAt,
+    endsAt,
+    address,
+    priceValue,
+    priceCurrency,
+    cancellableUntil,
+    movableUntil,
+    previous,
+    ...others
+  } = mailData;
   return {
     ...withoutNulls(others),
     state: ParticipationState[state],
@@ -40,6 +51,21 @@ export function toMailDataMessage(mailData: ParticipationMailData): GetParticipa
     price: toPriceMessage(priceValue, priceCurrency),
     cancellableUntil: toTime(cancellableUntil),
     movableUntil: toTime(movableUntil),
+    previous: previous === null ? undefined : toPreviousMessage(previous),
+  };
+}
+
+function toPreviousMessage({
+  startsAt,
+  endsAt,
+  description,
+  address,
+}: PreviousAppointment): PreviousAppointmentMessage {
+  return {
+    start: new Date(startsAt),
+    end: new Date(endsAt),
+    description: description ?? undefined,
+    address: toLocationMessage(address),
   };
 }
 
@@ -69,7 +95,7 @@ export function toOwnBookingMessage(booking: OwnBooking): OwnBookingMessage {
   };
 }
 
-/** Nothing of the person is shown once it does not wait any more. */
+/** Nothing of the person is shown once it cannot be decided any more. */
 export function toRequestedBookingMessage(booking: RequestedBooking): RequestedBookingMessage {
   const { state, description, name, email, mobile, note, message, capacity, taken, others } = booking;
   const { confirmed, decidedAt, decidedByName } = booking;
@@ -85,8 +111,17 @@ export function toRequestedBookingMessage(booking: RequestedBooking): RequestedB
     price: toPriceMessage(booking.priceValue, booking.priceCurrency),
     now: new Date(booking.now),
     language: booking.recipient.language,
-    waiting: state === 'REQUESTED' ? waiting : undefined,
-    decision: confirmed === null ? undefined : { confirmed, at: new Date(decidedAt!), by: decidedByName ?? undefined },
+    shown: booking.shown,
+    waiting: state === 'REQUESTED' && Date.parse(booking.now) < Date.parse(booking.startsAt) ? waiting : undefined,
+    decision:
+      confirmed === null
+        ? undefined
+        : {
+            confirmed,
+            at: new Date(decidedAt!),
+            by: decidedByName ?? undefined,
+            own: booking.decidedBy === booking.recipient.id,
+          },
   };
 }
 

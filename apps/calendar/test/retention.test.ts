@@ -199,9 +199,22 @@ describe('anonymisation', () => {
     const customerReference = await createCustomer(calendar, owner);
     const booking = newParticipation({ appointmentReference: request.reference, customerReference }, { ...owner });
     await withKey('book', () => calendar.participations.createParticipation(booking));
+    const change = {
+      appointmentReference: request.reference,
+      description: 'Canary',
+      noAddress: false,
+      sendMails: true,
+    };
+    await calendar.appointments.updateAppointment({ ...owner, ...change });
+    const { kysely } = calendar.database;
+    const selectPrevious = kysely
+      .selectFrom('participationPrevious')
+      .select('version')
+      .where('crmId', '=', owner.crmId);
+    expect(await selectPrevious.execute()).toHaveLength(2);
     await using _ = await startDaysLater(1);
     await waitForRun(owner, request.reference);
-    const { kysely } = calendar.database;
+    expect(await selectPrevious.execute()).toEqual([]);
     expect(await kysely.selectFrom('idempotencyKey').selectAll().where('crmId', '=', owner.crmId).execute()).toEqual(
       [],
     );

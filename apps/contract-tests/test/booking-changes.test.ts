@@ -12,6 +12,7 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { type Mail, waitForMails } from '@scheduling/test-stack/inbox';
+import { withoutTime } from './mails.ts';
 
 let crm: TestCrm;
 let practice: Practice;
@@ -72,7 +73,7 @@ describe('a booking that moves from a full day to another (interface 10.3)', () 
     expect(await listSlots(practice)).toHaveLength(1);
     expect((await crm.post(bookingAt(reference), target)).body).toStrictEqual(moved.body);
     const mails = await waitForMails(customer.email, 2);
-    expect(mails.map(({ subject }) => subject)).toEqual(['Your booking: Haircut', 'New time: Haircut']);
+    expect(mails.map(withoutTime)).toEqual(['Your booking: Haircut', 'New time: Haircut']);
     const [before, after] = await Promise.all(mails.map(readEvent));
     expect(after!.method).toBe('REQUEST');
     expect(after!.event.uid).toBe(before!.event.uid);
@@ -101,7 +102,7 @@ describe('an appointment that changes (interface 4.2)', () => {
       expect(await crm.put(appointment + query, change)).toMatchObject({ status: 200, body: { appointment: change } });
     }
     const mails = await waitForMails(customer.email, 3);
-    expect(mails.map(({ subject }) => subject)).toEqual(['Your booking: Haircut', 'Changed: Haircut', 'Changed: Cut']);
+    expect(mails.map(withoutTime)).toEqual(['Your booking: Haircut', 'New time: Haircut', 'Changed: Cut']);
     const events = await Promise.all(mails.map(readEvent));
     expect(new Set(events.map(({ event }) => event.uid)).size).toBe(1);
     expect(events.map(({ event }) => event.sequence)).toEqual([1, 2, 4]);
@@ -206,7 +207,7 @@ describe('a hold without a customer (interface 10.3)', () => {
       200,
       { state: 'BOOKED', name: 'Ada Byron', customerReference: customer.customerReference },
     ]);
-    expect((await waitForMails(customer.email, 1))[0]).toMatchObject({ subject: 'Your booking: Haircut' });
+    expect(withoutTime((await waitForMails(customer.email, 1))[0]!)).toBe('Your booking: Haircut');
   });
 });
 

@@ -17,6 +17,9 @@ export interface ParticipationMail {
 export const mailsAt = ({ at }: Pick<Practice, 'at'>, participation: string): string =>
   `${at}/participations${path`/${participation}`}/mails`;
 
+/** The subject of a mail without the time, which is in the middle. */
+export const withoutTime = ({ subject }: { subject: string }): string => subject.replace(/: .* – /, ': ');
+
 /** The mails about a participation, as soon as there are so many and all of them were sent. */
 export function sentMails(
   { crm, at }: Pick<Practice, 'crm' | 'at'>,

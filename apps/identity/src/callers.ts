@@ -23,7 +23,7 @@ export const callers = {
     listProviderReferences: ['webhook'],
     updateProvider: ['gateway'],
     listProviderRecipients: ['notification'],
-    getProviderRecipient: ['calendar'],
+    getProviderRecipient: ['calendar', 'notification'],
     listStaff: ['gateway'],
     addStaff: ['gateway'],
     removeStaff: ['gateway'],

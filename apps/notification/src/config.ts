@@ -39,5 +39,7 @@ export function readSamplesConfig(environment: NodeJS.ProcessEnv) {
   return readEnvironment(environment, (read) => ({
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
     recipient: read.text('SAMPLES_RECIPIENT', 'anna@example.com'),
+    /** The file to write them to, too, each beside the one before; empty: none. */
+    page: read.text('SAMPLES_PAGE', ''),
   }));
 }

@@ -120,6 +120,22 @@ function entryOf(title: string, { start, end }: { start: Date; end: Date }): str
   return `${title} ${start.toISOString()} ${end.toISOString()}`;
 }
 
+/**
+ * Mails that say that something was different before than what the mail had said that arrived before: somebody who reads
+ * all of them would not know what they are about. A booking that was made without a mail was told of by the CRM.
+ */
+export function findWrongBefore(arrivals: Arrival[]): string[] {
+  return [...Map.groupBy(arrivals, ({ due }) => due.participation).values()]
+    .flatMap((about) => {
+      const read = about.filter(({ isCopy }) => !isCopy);
+      return read.filter(({ earlier }, index) => {
+        const told = read[index - 1];
+        return told !== undefined && earlier.some((value) => value !== told.title && value !== told.now);
+      });
+    })
+    .map((arrival) => `${describe(arrival)} says that it was before: ${arrival.earlier.join('; ')}`);
+}
+
 /** Mails that came after one about a later change of the same participation. */
 export function findOvertaken(arrivals: Arrival[]): string[] {
   return [...Map.groupBy(arrivals, ({ due }) => due.participation).values()].flatMap((about) => {

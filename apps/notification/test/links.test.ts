@@ -159,7 +159,7 @@ describe('a person who cancels by the link', () => {
     const token = tokenIn(await arrival(email, 1));
     await asPerson(() => persons.cancelOwnBooking({ token, message: 'I am ill' }));
     const { parsed } = await arrival(email, 2);
-    expect(parsed.subject).toBe('Cancelled: Yoga & Co');
+    expect(parsed.subject).toBe('Cancelled: Mon, 1 Jul 2030, 10:00 – Yoga & Co');
     expect(parsed.text).toContain('\nYou have cancelled this booking.\n');
     expect(parsed.text).toContain('\nYour message to Yoga & Co:\n> I am ill\n');
     expect(parsed.text).toContain(`\nYour booking:\nhttps://page.example/booking/${token}\n`);
@@ -172,7 +172,7 @@ describe('a person who cancels by the link', () => {
     expect(mail.parsed.text).toContain('\nYou can cancel the request until Mon, 1 Jul 2030, 10:00 (CEST).\n');
     await asPerson(() => persons.cancelOwnBooking({ token: tokenIn(mail) }));
     const { parsed } = await arrival(email, 2);
-    expect(parsed.subject).toBe('Request cancelled: Yoga & Co');
+    expect(parsed.subject).toBe('Request cancelled: Mon, 1 Jul 2030, 10:00 – Yoga & Co');
     expect(parsed.text).toContain('You have cancelled your request\n');
     const { mails } = await stack.participationMails.listParticipationMails({
       ...owned,

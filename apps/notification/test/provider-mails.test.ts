@@ -1,4 +1,5 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { runWithContext } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -130,11 +131,28 @@ async function lastMailsTo(address: string, count: number) {
   return mailsTo(address);
 }
 
+const waitingMails = (template: string) =>
+  stack.database.kysely
+    .selectFrom('mail')
+    .select('content')
+    .where('template', '=', template)
+    .where('state', '=', 'pending')
+    .execute();
+
+/** What the mail server has refused is due at once. */
+async function sendAgain(): Promise<void> {
+  await stack.database.kysely
+    .updateTable('mail')
+    .set({ dueAt: sql<Date>`now()` })
+    .where('state', '=', 'pending')
+    .execute();
+}
+
 describe('a provider that is told about its bookings', () => {
   it('learns who has booked what, and answers the person', async () => {
     const booked = await book(await createAppointment());
     const [mail] = await lastMailsTo(desk, 1);
-    expect(mail!.subject).toMatch(/^Neue Buchung: .*1\. Juli 2030.*, Yoga$/);
+    expect(mail!.subject).toMatch(/^Neue Buchung: Mo\., 1\. Juli 2030, 12:00 Uhr – Yoga$/);
     expect(mail!.replyTo!.value).toMatchObject([{ address: booked.email, name: booked.name }]);
     expect(mail!.from!.value).toMatchObject([{ address: 'hello@studio.example', name: 'Studio' }]);
     for (const text of [mail!.text!, mail!.html as string]) {
@@ -155,14 +173,16 @@ describe('a provider that is told about its bookings', () => {
   });
 
   it.each([
-    [true, 'Confirmed: Yoga'],
-    [false, 'Declined: Yoga'],
+    [true, /^Confirmed: .* Yoga$/],
+    [false, /^Declined: .* Yoga$/],
   ])('decides a request by the link in the mail, and the person learns it (%s)', async (confirm, subject) => {
     const requested = await book(await createAppointment(), { state: REQUESTED });
     const [mail] = await lastMailsTo(desk, 1);
     const [, token] = /https:\/\/page\.example\/decide\/([\w-]+)/.exec(mail!.text!)!;
     expect(mail!.html).toContain(`href="https://page.example/decide/${token}"`);
-    await stack.decisions.decideRequestedBooking({ token: token!, confirm, message: 'Bring a mat' });
+    const { booking } = await stack.decisions.getRequestedBooking({ token: token! });
+    const { shown } = booking!;
+    await stack.decisions.decideRequestedBooking({ token: token!, confirm, message: 'Bring a mat', shown });
     const [, decided] = await lastMailsTo(requested.email, 2);
     expect(decided!.subject).toMatch(subject);
     expect(decided!.text).toContain('Message from Yoga & Co:\n> Bring a mat');
@@ -194,7 +214,8 @@ describe('a provider that is told about its bookings', () => {
       sendMails: true,
     });
     const [, mail] = await lastMailsTo(desk, 2);
-    expect(mail!.subject).toMatch(/^Verschoben: .*16:00.*, Yoga$/);
+    expect(mail!.subject).toMatch(/^Verschoben: .*16:00.* – Yoga$/);
+    expect(mail!.text).toMatch(/Bisher: .*12:00/);
   });
 
   it('learns once that a whole appointment was cancelled or changed, whoever takes part', async () => {
@@ -219,8 +240,45 @@ describe('a provider that is told about its bookings', () => {
       expect.stringMatching(/^Termin geändert: .*Late yoga$/),
       expect.stringMatching(/^Termin abgesagt: .*Late yoga$/),
     ]);
+    expect(mails[4]!.text).toContain('Closed');
     for (const { text } of mails.slice(3)) for (const { name } of people) expect(text).not.toContain(name);
     for (const { email } of people) expect(mailsTo(email)).toHaveLength(3);
+  });
+
+  const update = (appointmentReference: string, changes: { description?: string; contactReference?: string }) =>
+    stack.appointments.updateAppointment({
+      ...owned,
+      appointmentReference,
+      noAddress: false,
+      sendMails: true,
+      ...changes,
+    });
+
+  it('learns of each change of an appointment, whatever the CRM calls its requests', async () => {
+    const appointmentReference = await createAppointment();
+    await book(appointmentReference);
+    for (const [index, description] of ['Late yoga', 'Other yoga'].entries()) {
+      await runWithContext({ requestId: 'always-the-same', actor: 'crm:test' }, () =>
+        update(appointmentReference, { description }),
+      );
+      await lastMailsTo(desk, index + 2);
+    }
+  });
+
+  it('learns of the changes of an appointment in their order, whatever the mail server refuses', async () => {
+    const appointmentReference = await createAppointment();
+    await book(appointmentReference);
+    await lastMailsTo(desk, 1);
+    stack.smtp.trouble = (recipient) => (recipient === desk ? { at: 'rcpt', code: 450 } : undefined);
+    await update(appointmentReference, { description: 'Late yoga' });
+    await eventually(async () => expect(await waitingMails('provider-appointment-changed')).toHaveLength(1));
+    await stack.appointments.cancelAppointment({ ...owned, appointmentReference });
+    await eventually(async () => expect(await waitingMails('provider-appointment-cancelled')).toHaveLength(1));
+    stack.smtp.trouble = () => undefined;
+    await sendAgain();
+    const [, changed, cancelled] = await lastMailsTo(desk, 3);
+    expect(changed!.subject).toMatch(/^Termin geändert/);
+    expect(cancelled!.subject).toMatch(/^Termin abgesagt/);
   });
 
   it('learns nothing of what nobody is to be told', async () => {
@@ -256,31 +314,31 @@ describe('a provider that is told about its bookings', () => {
   });
 });
 
+async function addContact(verified: boolean): Promise<{ reference: string; email: string }> {
+  const reference = `contact-${(names += 1)}@crm`;
+  const email = `contact-${names}@studio.example`;
+  await stack.identity.createUser({
+    crmId,
+    reference,
+    email,
+    username: reference,
+    lastName: 'Contact',
+    language: 'en',
+  });
+  await stack.identity.addStaff({ ...owned, member: { $case: 'userReference', value: reference } });
+  if (verified) await verify(reference, email);
+  stack.smtp.mails.length = 0;
+  return { reference, email };
+}
+
+async function verify(reference: string, email: string): Promise<void> {
+  await stack.identity.requestVerification({ crmId, reference });
+  await eventually(() => expect(mailsTo(email)).toHaveLength(1));
+  const [, token] = /token=([\w-]+)/.exec(mailsTo(email)[0]!.text!)!;
+  await stack.identity.confirmVerification({ token: token! });
+}
+
 describe('who is told', () => {
-  async function addContact(verified: boolean): Promise<{ reference: string; email: string }> {
-    const reference = `contact-${(names += 1)}@crm`;
-    const email = `contact-${names}@studio.example`;
-    await stack.identity.createUser({
-      crmId,
-      reference,
-      email,
-      username: reference,
-      lastName: 'Contact',
-      language: 'en',
-    });
-    await stack.identity.addStaff({ ...owned, member: { $case: 'userReference', value: reference } });
-    if (verified) await verify(reference, email);
-    stack.smtp.mails.length = 0;
-    return { reference, email };
-  }
-
-  async function verify(reference: string, email: string): Promise<void> {
-    await stack.identity.requestVerification({ crmId, reference });
-    await eventually(() => expect(mailsTo(email)).toHaveLength(1));
-    const [, token] = /token=([\w-]+)/.exec(mailsTo(email)[0]!.text!)!;
-    await stack.identity.confirmVerification({ token: token! });
-  }
-
   it('is the contact of the appointment, too, if it is staff with a confirmed address', async () => {
     const [confirmed, unconfirmed, removed] = [await addContact(true), await addContact(false), await addContact(true)];
     await stack.identity.removeStaff({ ...owned, userReference: removed.reference });
@@ -386,6 +444,72 @@ describe('a busy hour', () => {
       ignoreFutureAppointments: true,
     });
 
+  it('of a contact is told to that contact, whoever the contact is by then', async () => {
+    const [first, second] = [await addContact(true), await addContact(true)];
+    const appointments = [
+      await createAppointment({ contactReference: first.reference, hour: 11 }),
+      await createAppointment({ contactReference: first.reference, hour: 14 }),
+    ];
+    await book(appointments[0]!);
+    await lastMailsTo(first.email, 1);
+    await stack.database.kysely.updateTable('providerMailCount').set({ mails: 60 }).execute();
+    const people = [await book(appointments[0]!), await book(appointments[1]!)];
+    // Of each the provider and the contact are to be told.
+    const ids = new Set(people.map(({ customerId }) => customerId));
+    await eventually(async () =>
+      expect((await entries()).filter(({ customerId }) => ids.has(customerId!))).toHaveLength(4),
+    );
+    await stack.appointments.updateAppointment({
+      ...owned,
+      appointmentReference: appointments[0]!,
+      contactReference: second.reference,
+      noAddress: false,
+      sendMails: false,
+    });
+    await hourIsOver();
+    const [, list] = await lastMailsTo(first.email, 2);
+    for (const { email } of people) expect(list!.text).toContain(email);
+    expect(mailsTo(second.email)).toEqual([]);
+  });
+
+  it('tells of a change of an appointment although the first of its people was erased', async () => {
+    await fillHour(60);
+    const appointmentReference = await createAppointment();
+    const people = [
+      await book(appointmentReference),
+      await book(appointmentReference),
+      await book(appointmentReference),
+    ];
+    await stack.appointments.updateAppointment({
+      ...owned,
+      appointmentReference,
+      description: 'Late yoga',
+      noAddress: false,
+      sendMails: true,
+    });
+    const listed = () =>
+      stack.database.kysely
+        .selectFrom('providerNotice')
+        .select('participationIds')
+        .where('template', '=', 'provider-appointment-changed')
+        .where('state', '=', 'listed')
+        .where('recipient', '=', 'PROVIDER')
+        .orderBy('id', 'desc')
+        .executeTakeFirst();
+    await eventually(async () => expect((await listed())!.participationIds).toHaveLength(3));
+    const [firstId] = (await listed())!.participationIds;
+    for (const person of people) {
+      const { id } = await stack.participations.getParticipation({
+        ...owned,
+        participationReference: person.reference,
+      });
+      if (id === firstId) await erase(person);
+    }
+    await hourIsOver();
+    const [list] = await lastMailsTo(desk, 1);
+    expect(list!.text).toContain('Late yoga');
+  });
+
   it('names nobody who is erased before the list is written', async () => {
     const [erased, kept] = await listTwo();
     await erase(erased);
@@ -402,13 +526,7 @@ describe('a busy hour', () => {
     const [erased, kept] = await listTwo();
     stack.smtp.trouble = (recipient) => (recipient === desk ? { at: 'rcpt', code: 450 } : undefined);
     await hourIsOver();
-    const waiting = () =>
-      stack.database.kysely
-        .selectFrom('mail')
-        .select('content')
-        .where('template', '=', 'provider-list')
-        .where('state', '=', 'pending')
-        .execute();
+    const waiting = () => waitingMails('provider-list');
     await eventually(async () =>
       expect(await waiting()).toMatchObject([{ content: { text: expect.stringContaining(erased.email) } }]),
     );
@@ -417,11 +535,7 @@ describe('a busy hour', () => {
       expect(await waiting()).toMatchObject([{ content: { text: expect.not.stringContaining(erased.email) } }]),
     );
     stack.smtp.trouble = () => undefined;
-    await stack.database.kysely
-      .updateTable('mail')
-      .set({ dueAt: sql<Date>`now()` })
-      .where('state', '=', 'pending')
-      .execute();
+    await sendAgain();
     const [list] = await lastMailsTo(desk, 1);
     expect(list!.text).toContain(kept.email);
     expect(list!.text).not.toContain(erased.email);

@@ -4,7 +4,14 @@ import { createDatabase } from '@scheduling/postgres';
 import { longTimeout, type ServiceProcess, testLogger } from '@scheduling/testing';
 import { createRandom } from '@scheduling/testing/random';
 import { describe, expect, it, vi } from 'vitest';
-import { assign, findOvertaken, findUnexplainedCopies, findWrongCalendars, findWrongContents } from './check-mails.ts';
+import {
+  assign,
+  findOvertaken,
+  findUnexplainedCopies,
+  findWrongBefore,
+  findWrongCalendars,
+  findWrongContents,
+} from './check-mails.ts';
 import { checkProviderMails, desk } from './check-provider-mails.ts';
 import { changeWhileDisturbed, quietMs } from './disturbances.ts';
 import { startGroup } from './random-changes.ts';
@@ -19,6 +26,8 @@ const changes = 1_440;
 const leastParticipations = 500;
 /** About half of what the provider is told. */
 const providerMailQuota = 300;
+/** Mails that say what was before. */
+const leastBefore = 15;
 
 describe('mails about bookings that change at random, while what they need is stopped and started', () => {
   it.each(seeds)(
@@ -53,16 +62,18 @@ describe('mails about bookings that change at random, while what they need is st
         surroundings.smtp.mails.filter(({ recipients }) => !recipients.includes(desk)),
       );
       const copies = findUnexplainedCopies(arrivals, unrecorded);
-      const [contents, overtaken, calendars] = [
+      const [contents, before, overtaken, calendars] = [
         findWrongContents(arrivals),
+        findWrongBefore(arrivals),
         findOvertaken(arrivals),
         findWrongCalendars(arrivals),
       ];
-      expect({ missing, surplus, copies, contents, overtaken, calendars }).toEqual({
+      expect({ missing, surplus, copies, contents, before, overtaken, calendars }).toEqual({
         missing: [],
         surplus: [],
         copies: [],
         contents: [],
+        before: [],
         overtaken: [],
         calendars: [],
       });
@@ -70,6 +81,7 @@ describe('mails about bookings that change at random, while what they need is st
       expect(toProvider.wrong).toEqual([]);
       expect(toProvider.mails).toBeGreaterThan(0);
       expect(toProvider.entries).toBeGreaterThan(0);
+      expect(arrivals.filter(({ earlier }) => earlier.length > 0).length).toBeGreaterThanOrEqual(leastBefore);
       expect(participations.length).toBeGreaterThanOrEqual(leastParticipations);
       expect(new Set(arrivals.map(({ template }) => template)).size).toBe(10);
     },

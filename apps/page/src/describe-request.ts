@@ -48,7 +48,7 @@ export function describeRequest(visit: RequestVisit, form: DecisionForm): PageCo
     what: titleOf(booking, provider),
     period: describeTimes({ start: booking.start!, end: booking.end!, timeZone: booking.timeZone }, locale),
     details: booking.waiting === undefined ? [] : detailsOf(visit),
-    start: booking.start!.toISOString(),
+    shown: booking.shown,
     form: isOpen
       ? {
           ...texts.form,

@@ -82,9 +82,9 @@ const headers = { origin: 'https://book.example', 'sec-fetch-site': 'same-origin
 
 /** What a button of the page does, as a browser sends it. */
 function press({ body }: Answer, decision: string, message = ''): Promise<Answer> {
-  const [, action = '', start = ''] =
-    /<form method="post" action="([^"]+)">\s*<input type="hidden" name="start" value="([^"]+)">/.exec(body)!;
-  return page.open(action.replace(basePath, ''), { form: { start, decision, message }, headers });
+  const [, action = '', shown = ''] =
+    /<form method="post" action="([^"]+)">\s*<input type="hidden" name="shown" value="([^"]+)">/.exec(body)!;
+  return page.open(action.replace(basePath, ''), { form: { shown, decision, message }, headers });
 }
 
 describe('the page of a request', () => {
@@ -133,9 +133,9 @@ describe('the page of a request', () => {
       [await press(question, ''), 400, 'Nothing was decided'],
       [await press(question, 'confirm', message), 400, 'Please check your message'],
       [
-        await page.open(asked.decide, { form: { decision: 'confirm', start: '2031-06-02T09:00:00Z' }, headers }),
+        await page.open(asked.decide, { form: { decision: 'confirm', shown: 'something else' }, headers }),
         409,
-        'The time has been changed in the meantime',
+        'The appointment has been changed in the meantime',
       ],
     ] as const) {
       expect([answer.status, answer.heading]).toEqual([status, 'Confirm this request?']);

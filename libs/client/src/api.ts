@@ -2229,7 +2229,7 @@ export interface components {
          *         "name": "Studio Blum",
          *         "address": "desk@studio.example"
          *       },
-         *       "subject": "Your booking: Yoga Flow",
+         *       "subject": "Your booking: Mon 3 Jun, 10:00 – Yoga Flow",
          *       "text": "Your booking is confirmed\n\nHello Ada Lovelace,\nWe look forward to seeing you.\n…\n",
          *       "html": "<!doctype html>\n<html lang=\"en\">\n…\n</html>\n",
          *       "calendars": [

@@ -77,6 +77,13 @@ export function formatMoment(at: Date, timeZone: string, locale: string): string
   return `${shortDate.format(at)}, ${time.format(at)}${unit} (${zone})`;
 }
 
+/** The same in fewer characters, for subjects: `Tue 1 Dec, 14:00`, with the year if it is not the one of `now`. */
+export function formatStart(at: Date, now: Date, timeZone: string, locale: string): string {
+  const { shortDate, shortDay, time, unit } = formatsOf(timeZone, locale);
+  const isThisYear = localTime(at, timeZone).year === localTime(now, timeZone).year;
+  return `${(isThisYear ? shortDay : shortDate).format(at)}, ${time.format(at)}${unit}`;
+}
+
 /** UTC, UTC+2, UTC−3:30. */
 function nameOffset({ offset }: Temporal.ZonedDateTime): string {
   const [, sign, hours, minutes] = /^([+-])0?(\d+):(.+)$/.exec(offset)!;
@@ -114,6 +121,7 @@ function createFormats({ timeZone, locale: given }: Place) {
     }),
     zone: format({ timeZoneName: 'long', year: 'numeric' }),
     shortDate: format({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' }),
+    shortDay: format({ weekday: 'short', day: 'numeric', month: 'short' }),
     shortZone: format({ timeZoneName: 'short', year: 'numeric' }),
     weekday: format({ weekday: 'short' }),
     day: format({ day: 'numeric' }),

@@ -25,7 +25,7 @@ $$;
 -- Called by cancel_appointment only. Those that were active get a mail with the message.
 CREATE OR REPLACE FUNCTION cancel_participations(target appointment, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  with_mail jsonb := request -> 'origin' || '{"hasMail": true}';
+  with_mail jsonb := request -> 'origin' || jsonb_build_object('hasMail', true, 'changeId', gen_random_uuid());
   number integer;
   freed integer;
 BEGIN

@@ -34,7 +34,7 @@ BEGIN
     target.capacity := changed.capacity;
     PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
     IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
-      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at));
+      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at, 'previous', to_jsonb(target)));
     END IF;
   END IF;
   RETURN reclaimed || appointment_answer(changed, request);
@@ -42,10 +42,13 @@ END
 $$;
 
 -- Called by update_appointment only, if participants see a difference. Those who are booked or requested get a new version, which the event in their calendar gets as
--- well, and a mail.
+-- well, and a mail, for which what the appointment was is kept.
+--
+-- Request: that of update_appointment with isMoved, and previous, the appointment as it was.
 CREATE OR REPLACE FUNCTION update_participants(target appointment, request jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean);
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean, 'changeId', gen_random_uuid());
+  previous appointment := jsonb_populate_record(NULL::appointment, request -> 'previous');
   number integer;
 BEGIN
   WITH updated AS (
@@ -53,9 +56,14 @@ BEGIN
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
            attendance_confirmed_at = NULL,
+           untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE participation.version + 1 END,
            arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
-    RETURNING old AS before, new AS after)
+    RETURNING old AS before, new AS after),
+  kept AS (
+    INSERT INTO participation_previous (crm_id, participation_id, version, starts_at, ends_at, description, address)
+    SELECT (after).crm_id, (after).id, (after).version, previous.starts_at, previous.ends_at, previous.description, previous.address
+      FROM updated WHERE has_mail(origin))
   SELECT count(append_participation_changed(
            after, target.provider_id, 'APPOINTMENT_CHANGED', (before).state, origin, (before).mail_event_id, target.event_count + ordinal))
     INTO number

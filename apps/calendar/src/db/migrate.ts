@@ -12,6 +12,7 @@ import * as oneShape from './migrations/0002-one-shape.ts';
 import * as persons from './migrations/0003-persons.ts';
 import * as reminders from './migrations/0004-reminders.ts';
 import * as arrangements from './migrations/0005-arrangements.ts';
+import * as previous from './migrations/0007-previous.ts';
 import * as decisions from './migrations/0008-decisions.ts';
 
 const migrations = {
@@ -20,6 +21,7 @@ const migrations = {
   '0003-persons': persons,
   '0004-reminders': reminders,
   '0005-arrangements': arrangements,
+  '0007-previous': previous,
   '0008-decisions': decisions,
 };
 

@@ -179,6 +179,7 @@ CREATE TABLE participation (
   attendance_confirmed_at timestamp with time zone,
   moves_by_person integer NOT NULL DEFAULT 0,
   arranged_at timestamp with time zone,
+  untold_version integer,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
@@ -213,6 +214,18 @@ CREATE TABLE participation_message (
   text text NOT NULL,
   CONSTRAINT participation_message_pkey PRIMARY KEY (crm_id, participation_id, version),
   CONSTRAINT participation_message_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE participation_previous (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  version integer NOT NULL,
+  starts_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  description text,
+  address jsonb,
+  CONSTRAINT participation_previous_pkey PRIMARY KEY (crm_id, participation_id, version),
+  CONSTRAINT participation_previous_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE provider (
@@ -677,7 +690,7 @@ CREATE OR REPLACE FUNCTION public.cancel_participations(target appointment, requ
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  with_mail jsonb := request -> 'origin' || '{"hasMail": true}';
+  with_mail jsonb := request -> 'origin' || jsonb_build_object('hasMail', true, 'changeId', gen_random_uuid());
   number integer;
   freed integer;
 BEGIN
@@ -1032,7 +1045,7 @@ BEGIN
     answer := CASE
       WHEN (locked.present).state <> 'REQUESTED' THEN error_answer('link.not_allowed')
       WHEN (locked.target).starts_at <= present_time THEN error_answer('link.too_late')
-      WHEN has_other_start(locked.target, request) THEN error_answer('link.changed') END;
+      WHEN shown_of(locked.target) <> request ->> 'shown' THEN error_answer('link.changed') END;
   END IF;
   IF answer IS NULL THEN
     decided_request := request || jsonb_build_object(
@@ -1532,10 +1545,15 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer,
+         untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE version + 1 END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
+  IF has_mail(origin) THEN
+    INSERT INTO participation_previous (crm_id, participation_id, version, starts_at, ends_at, description, address)
+    VALUES (the_crm, moved.id, moved.version, source.starts_at, source.ends_at, source.description, source.address);
+  END IF;
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
   RETURN jsonb_build_object('id', present.id, 'created', false, 'reclaimed', claim.reclaimed, 'entered', '{"MOVED": 1}'::jsonb) || booking_content(the_crm, present.id, request ->> 'timeslotReference');
@@ -1694,7 +1712,8 @@ BEGIN
     'previousOrdinal', source_ordinal,
     'notifyProvider', has_mail(origin) AND coalesce(
       (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false),
-    'decided', coalesce((origin ->> 'decided')::boolean, false));
+    'decided', coalesce((origin ->> 'decided')::boolean, false),
+    'changeId', origin ->> 'changeId');
 END
 $function$;
 
@@ -1944,6 +1963,7 @@ BEGIN
            WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = (request ->> 'version')::bigint),
         'providerId', appointment.provider_id, 'contactReference', appointment.contact_reference, 'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at,
         'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
+        'previous', told_before(request),
         'selfService', coalesce(rules.self_service, rules.page, false),
         'cancellableUntil', CASE WHEN rights.is_cancellable THEN rights.cancellable_until END,
         'movableUntil', CASE WHEN rights.is_movable THEN rights.movable_until END)
@@ -2050,8 +2070,7 @@ BEGIN
         'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note,
         'message', (
           SELECT text FROM participation_message AS message
-           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-           ORDER BY message.version DESC LIMIT 1),
+           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = 1),
         'providerId', provider.id, 'providerReference', provider.reference, 'timeZone', provider.time_zone, 'appointmentReference', appointment.reference,
         'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'address', appointment.address,
         'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
@@ -2062,7 +2081,7 @@ BEGIN
         'others', (
           SELECT count(*) FROM participation AS other
            WHERE other.crm_id = participation.crm_id AND other.appointment_id = appointment.id AND other.state = 'REQUESTED' AND other.id <> participation.id),
-        'now', present, 'confirmed', decision.confirmed, 'decidedBy', decision.recipient_id, 'decidedAt', decision.decided_at)
+        'now', present, 'shown', shown_of(appointment), 'confirmed', decision.confirmed, 'decidedBy', decision.recipient_id, 'decidedAt', decision.decided_at)
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
@@ -2435,6 +2454,16 @@ AS $function$
     END
     $function$;
 
+CREATE OR REPLACE FUNCTION public.shown_of(appointment appointment)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT md5(jsonb_build_array(
+    appointment.id, extract(epoch FROM appointment.starts_at), extract(epoch FROM appointment.ends_at), appointment.description, appointment.address, appointment.price_value,
+    appointment.price_currency)::text)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.slot_details(resource_reference text, appointment_reference text, product_reference text, description text, capacity bigint, seats bigint, address jsonb, price_value numeric, price_currency text)
  RETURNS TABLE(content json)
  LANGUAGE sql
@@ -2557,6 +2586,30 @@ AS $function$
   ) AS fields
 $function$;
 
+CREATE OR REPLACE FUNCTION public.told_before(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_participation uuid := request ->> 'participationId';
+  the_version integer := request ->> 'version';
+  told integer := coalesce(
+    (request ->> 'toldVersion')::integer,
+    (SELECT max(version) FROM participation_previous WHERE crm_id = the_crm AND participation_id = the_participation AND version < the_version), 0);
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object('startsAt', previous.starts_at, 'endsAt', previous.ends_at, 'description', previous.description, 'address', previous.address)
+      FROM participation_previous AS previous
+      JOIN participation ON participation.crm_id = previous.crm_id AND participation.id = previous.participation_id
+     WHERE previous.crm_id = the_crm AND previous.participation_id = the_participation AND previous.version > told AND previous.version <= the_version
+       AND coalesce(participation.untold_version, 0) <= told
+     ORDER BY previous.version
+     LIMIT 1);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.transition_error(present text, wanted text, appointment_state text)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2661,7 +2714,7 @@ BEGIN
     target.capacity := changed.capacity;
     PERFORM append_appointment_changed(target, 'UPDATED', request -> 'origin');
     IF (changed.starts_at, changed.ends_at, changed.description, changed.address) IS DISTINCT FROM (target.starts_at, target.ends_at, target.description, target.address) THEN
-      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at));
+      PERFORM update_participants(changed, request || jsonb_build_object('isMoved', changed.starts_at <> target.starts_at, 'previous', to_jsonb(target)));
     END IF;
   END IF;
   RETURN reclaimed || appointment_answer(changed, request);
@@ -2673,7 +2726,8 @@ CREATE OR REPLACE FUNCTION public.update_participants(target appointment, reques
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean);
+  origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean, 'changeId', gen_random_uuid());
+  previous appointment := jsonb_populate_record(NULL::appointment, request -> 'previous');
   number integer;
 BEGIN
   WITH updated AS (
@@ -2681,9 +2735,14 @@ BEGIN
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
            attendance_confirmed_at = NULL,
+           untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE participation.version + 1 END,
            arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')
-    RETURNING old AS before, new AS after)
+    RETURNING old AS before, new AS after),
+  kept AS (
+    INSERT INTO participation_previous (crm_id, participation_id, version, starts_at, ends_at, description, address)
+    SELECT (after).crm_id, (after).id, (after).version, previous.starts_at, previous.ends_at, previous.description, previous.address
+      FROM updated WHERE has_mail(origin))
   SELECT count(append_participation_changed(
            after, target.provider_id, 'APPOINTMENT_CHANGED', (before).state, origin, (before).mail_event_id, target.event_count + ordinal))
     INTO number

@@ -10,6 +10,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   participation: ParticipationTable;
   participationMessage: ParticipationMessageTable;
   participationDecision: ParticipationDecisionTable;
+  participationPrevious: ParticipationPreviousTable;
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
   sandboxClock: SandboxClockTable;
@@ -153,6 +154,8 @@ export interface ParticipationTable {
   arrangedAt: Date | null;
   /** How often the person has moved it. */
   movesByPerson: Generated<number>;
+  /** The last version in which its time, place or title changed without a mail to the person; null: none. */
+  untoldVersion: number | null;
 }
 
 /** The text that a caller sent with one version of a participation. */
@@ -171,6 +174,17 @@ export interface ParticipationDecisionTable {
   /** A user, or the provider: as identity names the recipient of the link. */
   recipientId: string;
   decidedAt: Date;
+}
+
+/** What the appointment of a participation was before the change that made the version, if there is a mail about that. */
+export interface ParticipationPreviousTable {
+  crmId: string;
+  participationId: string;
+  version: number;
+  startsAt: Date;
+  endsAt: Date;
+  description: string | null;
+  address: LocationColumn;
 }
 
 /**

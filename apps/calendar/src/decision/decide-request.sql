@@ -1,7 +1,7 @@
 -- Confirms or declines a request for its provider in one round trip, as update_participation does, and notes whose link it was. Of several who decide at once one
 -- does.
 --
--- Request: crmId, providerId, providerVersion, participationId, state (BOOKED or CANCELED), message (if given: to the person), shownStart (see has_other_start),
+-- Request: crmId, providerId, providerVersion, participationId, state (BOOKED or CANCELED), message (if given: to the person), shown (see shown_of),
 --   recipientId, origin (see append-events.sql).
 -- Answer: see answers.sql.
 CREATE OR REPLACE FUNCTION decide_request(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -19,7 +19,7 @@ BEGIN
     answer := CASE
       WHEN (locked.present).state <> 'REQUESTED' THEN error_answer('link.not_allowed')
       WHEN (locked.target).starts_at <= present_time THEN error_answer('link.too_late')
-      WHEN has_other_start(locked.target, request) THEN error_answer('link.changed') END;
+      WHEN shown_of(locked.target) <> request ->> 'shown' THEN error_answer('link.changed') END;
   END IF;
   IF answer IS NULL THEN
     decided_request := request || jsonb_build_object(

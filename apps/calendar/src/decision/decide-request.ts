@@ -10,19 +10,19 @@ export interface RequestDecision {
   confirm: boolean;
   /** To the person. */
   message?: string | undefined;
-  /** That was shown; undefined: it is not compared. */
-  start?: Date | undefined;
+  /** That of the request when it was shown. */
+  shown: string;
 }
 
 /**
  * Confirms or declines a request for its provider; see decide-request.sql. Rejects with `link.not_found`,
- * `link.not_allowed` if it does not wait any more, `link.too_late` once the appointment has begun, `link.changed` for
- * another start, `participation.capacity_exhausted`, `participation.invalid` for a message that is too long, or
+ * `link.not_allowed` if it does not wait any more, `link.too_late` once the appointment has begun, `link.changed` if
+ * the appointment says something else than was shown, `participation.capacity_exhausted`, `participation.invalid` for a message that is too long, or
  * `participation.busy`.
  */
 export async function decideRequest(
   dependencies: CalendarDependencies,
-  { token, confirm, message, start }: RequestDecision,
+  { token, confirm, message, shown }: RequestDecision,
 ): Promise<RequestedBooking> {
   checkMessageLength(message);
   const booking = await requireRequestedBooking(dependencies, token);
@@ -31,7 +31,7 @@ export async function decideRequest(
     participationId,
     state: confirm ? 'BOOKED' : 'CANCELED',
     message,
-    shownStart: start?.getTime(),
+    shown,
     recipientId: recipient.id,
     origin: originJson(),
   };

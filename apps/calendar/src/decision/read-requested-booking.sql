@@ -13,8 +13,7 @@ BEGIN
         'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note,
         'message', (
           SELECT text FROM participation_message AS message
-           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-           ORDER BY message.version DESC LIMIT 1),
+           WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id AND message.version = 1),
         'providerId', provider.id, 'providerReference', provider.reference, 'timeZone', provider.time_zone, 'appointmentReference', appointment.reference,
         'description', appointment.description, 'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'address', appointment.address,
         'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
@@ -25,7 +24,7 @@ BEGIN
         'others', (
           SELECT count(*) FROM participation AS other
            WHERE other.crm_id = participation.crm_id AND other.appointment_id = appointment.id AND other.state = 'REQUESTED' AND other.id <> participation.id),
-        'now', present, 'confirmed', decision.confirmed, 'decidedBy', decision.recipient_id, 'decidedAt', decision.decided_at)
+        'now', present, 'shown', shown_of(appointment), 'confirmed', decision.confirmed, 'decidedBy', decision.recipient_id, 'decidedAt', decision.decided_at)
       FROM participation
       JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
       JOIN provider ON provider.crm_id = appointment.crm_id AND provider.id = appointment.provider_id
@@ -36,4 +35,11 @@ BEGIN
        AND (participation.customer_id IS NOT NULL OR participation.name IS NOT NULL)
        AND appointment.ends_at + interval '720 hours' > present);
 END
+$$;
+
+-- Identifies what an appointment says to whoever decides about a request for it.
+CREATE OR REPLACE FUNCTION shown_of(appointment appointment) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT md5(jsonb_build_array(
+    appointment.id, extract(epoch FROM appointment.starts_at), extract(epoch FROM appointment.ends_at), appointment.description, appointment.address, appointment.price_value,
+    appointment.price_currency)::text)
 $$;

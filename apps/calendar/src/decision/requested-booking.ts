@@ -42,6 +42,8 @@ export interface RequestedBookingRow {
   others: number;
   /** By the CRM's clock. */
   now: string;
+  /** Identifies what the appointment says. */
+  shown: string;
   /** Null unless it was decided by a link, as are the next two. */
   confirmed: boolean | null;
   decidedBy: string | null;

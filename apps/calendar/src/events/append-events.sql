@@ -5,7 +5,7 @@
 -- relay encodes it. It is json, because that takes Postgres less time to write than jsonb. test/change-events.test.ts compares what is written here with the messages.
 --
 -- `origin` says where a change comes from: actor, request_id and traceparent, hasMail if the participant gets a mail about it, and decided
--- if the provider has decided a request by a link.
+-- if the provider has decided a request by a link, and changeId if the participation is changed with its appointment.
 --
 -- All of these are called by other functions only.
 
@@ -55,7 +55,8 @@ BEGIN
     'previousOrdinal', source_ordinal,
     'notifyProvider', has_mail(origin) AND coalesce(
       (SELECT rules.notify_provider FROM booking_rules AS rules WHERE rules.crm_id = change.crm_id AND rules.provider_id = provider), false),
-    'decided', coalesce((origin ->> 'decided')::boolean, false));
+    'decided', coalesce((origin ->> 'decided')::boolean, false),
+    'changeId', origin ->> 'changeId');
 END
 $$;
 

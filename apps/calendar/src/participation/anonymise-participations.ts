@@ -5,7 +5,8 @@ import type { CalendarSchema } from '../db/schema.ts';
 export const anonymousReference = sql<string>`'anonymous-' || id::text`;
 
 /**
- * What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message.
+ * What remains shows that there was a participant, but not who: no customer, no contact data, no reference, no message,
+ * and not when and where it was before.
  */
 export async function anonymiseParticipations(
   tx: Transaction<CalendarSchema>,
@@ -15,6 +16,11 @@ export async function anonymiseParticipations(
   if (ids.length === 0) return;
   await tx
     .deleteFrom('participationMessage')
+    .where('crmId', '=', crmId)
+    .where(sql<boolean>`participation_id = ANY(${ids}::uuid[])`)
+    .execute();
+  await tx
+    .deleteFrom('participationPrevious')
     .where('crmId', '=', crmId)
     .where(sql<boolean>`participation_id = ANY(${ids}::uuid[])`)
     .execute();

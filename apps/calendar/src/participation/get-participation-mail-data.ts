@@ -8,6 +8,16 @@ export interface MailDataKey {
   crmId: string;
   participationId: string;
   version: number;
+  /** Of which the person knows the time, place and title, if the caller knows it. */
+  toldVersion?: number | undefined;
+}
+
+/** What an appointment was before a change. */
+export interface PreviousAppointment {
+  startsAt: string;
+  endsAt: string;
+  description: string | null;
+  address: Location | null;
 }
 
 /** See read-participation-mail-data.sql. */
@@ -35,6 +45,8 @@ export interface ParticipationMailData {
   address: Location | null;
   priceValue: number | null;
   priceCurrency: string | null;
+  /** What the person was told before the mail about the requested version; null if that is not known. */
+  previous: PreviousAppointment | null;
   /** Whether the mail has the person's link. */
   selfService: boolean;
   /** Until when the person can cancel by it; null: no longer. */

@@ -63,10 +63,15 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer,
+         untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE version + 1 END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
   PERFORM add_message(moved, request ->> 'message');
+  IF has_mail(origin) THEN
+    INSERT INTO participation_previous (crm_id, participation_id, version, starts_at, ends_at, description, address)
+    VALUES (the_crm, moved.id, moved.version, source.starts_at, source.ends_at, source.description, source.address);
+  END IF;
   PERFORM append_participation_changed(moved, the_provider, 'MOVED', moved.state, origin, present.mail_event_id, target.event_count, source.id, source.event_count);
   PERFORM end_if_empty(the_crm, source.id, origin);
   RETURN jsonb_build_object('id', present.id, 'created', false, 'reclaimed', claim.reclaimed, 'entered', '{"MOVED": 1}'::jsonb) || booking_content(the_crm, present.id, request ->> 'timeslotReference');

@@ -232,7 +232,7 @@ function checkUpdates(provider: Provider, appointment: Appointment, mails: reado
 
 /** The description that a mail tells of, if it is about an update. */
 function updateOf({ parsed }: ReceivedMail): string | undefined {
-  return /changed: (description-\d+-)/i.exec(parsed.subject ?? '')?.[1];
+  return /^Your (?:appointment|request) has changed\n[^]*?\n {2}(description-\d+-)/.exec(parsed.text ?? '')?.[1];
 }
 
 /** Certainly, all the time since the update, and before: nothing else happened to the participation. */

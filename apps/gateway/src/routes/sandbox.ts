@@ -98,7 +98,7 @@ const mailExample = {
   from: { name: 'Studio Blum via Acme', address: 'no-reply@acme.example' },
   to: { name: 'Ada Lovelace', address: 'ada@example.com' },
   replyTo: { name: 'Studio Blum', address: 'desk@studio.example' },
-  subject: 'Your booking: Yoga Flow',
+  subject: 'Your booking: Mon 3 Jun, 10:00 – Yoga Flow',
   text: 'Your booking is confirmed\n\nHello Ada Lovelace,\nWe look forward to seeing you.\n…\n',
   html: '<!doctype html>\n<html lang="en">\n…\n</html>\n',
   calendars: [{ method: 'REQUEST', text: 'BEGIN:VCALENDAR\r\n…\r\nEND:VCALENDAR\r\n' }],

@@ -10,11 +10,13 @@ import {
 import type { Logger } from '@scheduling/runtime';
 import * as reminders from './migrations/0001-reminders.ts';
 import * as providerMails from './migrations/0002-provider-mails.ts';
+import * as toldVersions from './migrations/0003-told-versions.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
   '0001-reminders': reminders,
   '0002-provider-mails': providerMails,
+  '0003-told-versions': toldVersions,
 };
 
 const functions = sqlFiles(import.meta.url, [

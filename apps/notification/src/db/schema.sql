@@ -27,6 +27,7 @@ CREATE TABLE erased_customer (
   erased_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT erased_customer_pkey PRIMARY KEY (crm_id, customer_id)
 );
+CREATE TRIGGER customer_erased AFTER INSERT ON public.erased_customer FOR EACH ROW EXECUTE FUNCTION erase_customer_from_lists();
 
 CREATE TABLE erased_user (
   crm_id text NOT NULL,
@@ -102,7 +103,7 @@ CREATE TABLE mail (
   calendar_method text,
   resend_of uuid,
   sandbox boolean NOT NULL DEFAULT false,
-  participation_id uuid,
+  told_version integer,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -164,7 +165,8 @@ CREATE TABLE provider_notice (
   template text NOT NULL,
   about_id uuid NOT NULL,
   version integer NOT NULL,
-  participation_id uuid,
+  participation_ids uuid[] NOT NULL DEFAULT '{}'::uuid[],
+  participation_version integer NOT NULL DEFAULT 0,
   customer_id uuid,
   provider_id uuid NOT NULL,
   actor text NOT NULL,
@@ -172,6 +174,7 @@ CREATE TABLE provider_notice (
   traceparent text,
   state text NOT NULL DEFAULT 'pending'::text,
   list_id uuid,
+  recipient_id uuid,
   attempts integer NOT NULL DEFAULT 0,
   failures integer NOT NULL DEFAULT 0,
   due_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -370,6 +373,16 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.erase_customer_from_lists()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      PERFORM erase_from_lists(jsonb_build_object('crmId', NEW.crm_id, 'customerId', NEW.customer_id));
+      RETURN NULL;
+    END
+    $function$;
+
 CREATE OR REPLACE FUNCTION public.erase_from_lists(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -381,14 +394,18 @@ DECLARE
   list uuid;
 BEGIN
   WITH removed AS (
-    DELETE FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid RETURNING list_id
+    DELETE FROM provider_notice
+     WHERE crm_id = crm AND id IN (
+       SELECT id FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid ORDER BY id FOR UPDATE)
+    RETURNING list_id
   )
   SELECT array_agg(DISTINCT list_id) INTO lists FROM removed WHERE list_id IS NOT NULL;
 
   FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) RETURNING old.* LOOP
     CONTINUE WHEN erased.state <> 'pending';
-    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id)
-    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id
+    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, recipient_id)
+    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id,
+           coalesce(erased.user_id, erased.provider_id)
       FROM provider_notice AS entry WHERE entry.crm_id = crm AND entry.list_id = erased.id LIMIT 1
     ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
     RETURNING id INTO list;
@@ -413,7 +430,7 @@ AS $function$
        AND (version > its_version OR template = 'booking-reminder' AND (version, expires_at, id) > (its_version, its_expiry, its_id)))
 $function$;
 
-CREATE OR REPLACE FUNCTION public.list_of_provider(entry provider_notice, recipient_digest text, due timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.list_of_provider(entry provider_notice, recipient_id uuid, due timestamp with time zone)
  RETURNS uuid
  LANGUAGE plpgsql
 AS $function$
@@ -421,11 +438,11 @@ DECLARE
   new_id uuid := uuidv7();
   list uuid;
 BEGIN
-  INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, due_at)
+  INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, due_at, recipient_id)
   VALUES (
     entry.crm_id, new_id, new_id, entry.recipient, 'provider-list',
-    md5(format('%s %s %s', entry.provider_id, recipient_digest, due))::uuid,
-    0, entry.provider_id, 'service', entry.request_id, due)
+    md5(format('%s %s %s', entry.provider_id, list_of_provider.recipient_id, due))::uuid,
+    0, entry.provider_id, 'service', entry.request_id, due, list_of_provider.recipient_id)
   ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
   RETURNING id INTO list;
   RETURN list;
@@ -523,13 +540,13 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, participation_id, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     coalesce((request ->> 'id')::uuid, uuidv7()), coalesce((request ->> 'createdAt')::timestamptz, now()),
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
-    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'toldVersion')::int, (request ->> 'resendOf')::uuid,
     coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
@@ -585,8 +602,7 @@ BEGIN
   PERFORM FROM provider_notice WHERE crm_id = crm AND id = list AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
   SELECT array_agg(id) INTO present_ids FROM (SELECT id FROM provider_notice WHERE crm_id = crm AND list_id = list ORDER BY id FOR SHARE) AS entry;
-  IF coalesce(array_length(present_ids, 1), 0) <> jsonb_array_length(request -> 'entryIds')
-    OR EXISTS (SELECT FROM unnest(present_ids) AS present (id) WHERE NOT request -> 'entryIds' ? present.id::text) THEN
+  IF present_ids IS DISTINCT FROM (SELECT array_agg(id::uuid ORDER BY id::uuid) FROM jsonb_array_elements_text(request -> 'entryIds') AS given (id)) THEN
     UPDATE provider_notice SET lease = NULL, due_at = now() WHERE crm_id = crm AND id = list;
     RETURN 'false';
   END IF;
@@ -622,7 +638,7 @@ BEGIN
     ON CONFLICT (crm_id, recipient_digest, until) DO UPDATE SET mails = known.mails + 1
     RETURNING mails INTO sent_this_hour;
     IF sent_this_hour > quota THEN
-      list := list_of_provider(notice, request ->> 'recipientDigest', window_end);
+      list := list_of_provider(notice, (request ->> 'recipientId')::uuid, window_end);
       UPDATE provider_notice SET state = 'listed', list_id = list, lease = NULL WHERE crm_id = crm AND id = notice.id;
       RETURN 'true';
     END IF;
@@ -649,12 +665,14 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
   ) THEN RETURN NULL; END IF;
 
-  INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, participation_id, customer_id, provider_id, actor, request_id, traceparent)
+  INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, request ->> 'recipient', request ->> 'template', (request ->> 'aboutId')::uuid, (request ->> 'version')::int,
-    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
+    ARRAY[(request ->> 'participationId')::uuid], (request ->> 'participationVersion')::int, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
     request ->> 'traceparent')
-  ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO NOTHING;
+  -- Another participation of the appointment, if the first one is gone when the mail is written.
+  ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO UPDATE SET participation_ids = known.participation_ids || excluded.participation_ids
+   WHERE cardinality(known.participation_ids) < 10 AND NOT known.participation_ids @> excluded.participation_ids;
   RETURN NULL;
 END
 $function$;

@@ -59,14 +59,17 @@ export interface MailTable {
   userId: string | null;
   /** Whose customer the recipient is, or to whom the mail goes. Null in other mails to a user. */
   providerId: string | null;
-  /** In a mail to a provider, what it is about; `about_id` is that for one recipient. Null in other mails. */
-  participationId: string | null;
   /**
    * Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished.
    */
   erasureId: string | null;
   /** Who caused the change that the mail is about, as events say it. Null in other mails. */
   actor: string | null;
+  /**
+   * The version of the participation whose time, place and title it says: they are read when it is written. Null:
+   * `version`.
+   */
+  toldVersion: number | null;
   /** What it does to the person's calendar. Null if nothing. */
   calendarMethod: CalendarMethod | null;
   /** It reaches nobody, but is kept for the CRM to read. */
@@ -153,8 +156,10 @@ export interface ProviderNoticeTable {
    */
   aboutId: string;
   version: number;
-  /** The participation, or one of the appointment. Null for a list. */
-  participationId: string | null;
+  /** The participation, or some of the appointment: the first one that still exists is asked for. None for a list. */
+  participationIds: Generated<string[]>;
+  /** Of the first one, at the change. */
+  participationVersion: Generated<number>;
   /** The person, as in a mail. Null if it says nothing of a person. */
   customerId: string | null;
   providerId: string;
@@ -165,6 +170,8 @@ export interface ProviderNoticeTable {
   state: Generated<'pending' | 'listed'>;
   /** The list of which it is an entry, and the mail of that list. */
   listId: string | null;
+  /** Of a list: whose it is, as identity names the recipient. Null for others. */
+  recipientId: string | null;
   /** As in an unwritten mail. */
   attempts: Generated<number>;
   failures: Generated<number>;

@@ -1,4 +1,4 @@
-import { callFunction, type Database, forgetKeys } from '@scheduling/postgres';
+import { type Database, forgetKeys } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { confirmErasure } from '../mail/confirm-erasure.ts';
@@ -6,8 +6,8 @@ import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
 /**
- * Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. Repeating it
- * changes nothing.
+ * Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. A trigger removes
+ * the customer from what providers are told (erase-from-lists.sql). Repeating it changes nothing.
  */
 export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
   await database.transaction(async (tx) => {
@@ -22,8 +22,6 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .where('crmId', '=', key.crmId)
       .where('customerId', '=', key.customerId)
       .execute();
-    const request = { crmId: key.crmId, customerId: key.customerId };
-    await callFunction(tx, { name: 'erase_from_lists', request, locks: key.customerId });
     const erased = await tx
       .deleteFrom('mail')
       .where('crmId', '=', key.crmId)

@@ -2,8 +2,11 @@ import type { MailTemplate } from '@scheduling/runtime';
 
 /** The texts of one mail. */
 export interface MailTexts {
-  /** `about` is the appointment's description, or the name of the provider or CRM. */
-  subject: (about: string) => string;
+  /**
+   * `about` is the appointment's description, or the name of the provider or CRM; `when` the start, which comes first:
+   * phones show some 40 characters.
+   */
+  subject: (about: string, when: string) => string;
   /** One or two words: the state of the booking. */
   status: string;
   headline: string;
@@ -22,6 +25,17 @@ export interface Texts {
     /** Of what the person has written to the provider. */
     ownMessage: (provider: string) => string;
   };
+  /** Of a mail that says what has changed. */
+  changes: {
+    /** Instead of the subject of the mail. */
+    subjects: { time: MailTexts['subject']; place: MailTexts['subject'] };
+    /** Instead of its lead. Only the title; nothing: what has changed is as it was when the person heard of it last. */
+    leads: { time: string; place: string; timeAndPlace: string; title: string; nothing: string };
+    /** Behind it, of a request. */
+    stillRequested: string;
+    /** Before what was true before. */
+    previously: string;
+  };
   /** What was cancelled, and through which CRM if it is known. */
   cancelled: {
     booking: (crm: string | undefined) => string;
@@ -36,16 +50,26 @@ export interface Texts {
     /** By which the person says so. */
     attend: string;
   };
-  /** Whom to ask: the provider's address and numbers follow. */
+  /** Whom to ask. */
   contact: {
     /** When the link no longer changes anything, */
-    later: (provider: string) => string;
+    later: (whom: string) => string;
     /** and before that if it only cancels. */
-    laterOrToMove: (provider: string) => string;
+    laterOrToMove: (whom: string) => string;
     /** Where no link changes anything. */
-    toChange: (provider: string) => string;
-    /** About what has ended. */
-    questions: (provider: string) => string;
+    toChange: (whom: string) => string;
+    /** After the end of a booking, */
+    again: (whom: string) => string;
+    /** where replies reach the provider. */
+    againOrReply: (whom: string) => string;
+    /** Where there is nothing to book. */
+    questions: (whom: string) => string;
+    /** `whom`: addresses and numbers follow, */
+    byLines: (name: string) => string;
+    /** or none are known. */
+    directly: (name: string) => string;
+    /** There is an imprint at the foot of the mail. */
+    imprint: string;
   };
   /** About the attached calendar file. */
   calendar: {
@@ -81,6 +105,8 @@ export interface Texts {
   verification: {
     /** The person whose address is to be confirmed. */
     labels: { crm: string; name: string; email: string };
+    /** Why the CRM sends it. */
+    purpose: (crm: string) => string;
     action: string;
     expiry: string;
     unexpected: string;
@@ -88,6 +114,8 @@ export interface Texts {
   /** What to do when the button of a link does not work. */
   fallback: string;
   automatic: string;
+  /** The address of the sender is nobody's. */
+  noReply: (name: string) => string;
 }
 
 /** What the link to a booking or a request is for, and until when it can be cancelled. */

@@ -1,5 +1,6 @@
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { multiLine } from '@scheduling/presentation';
+import { multiLine, singleLine } from '@scheduling/presentation';
+import type { Texts } from '../language/texts.ts';
 import { senderNameOf } from './mail-addresses.ts';
 
 /** How a CRM presents itself in its mails. */
@@ -14,6 +15,15 @@ export function brandOf(crm: Crm): Brand {
     colour: crm.colour,
     logo: crm.logoUrl === undefined ? undefined : { url: crm.logoUrl, name: senderNameOf(crm) },
   };
+}
+
+/** At the foot of a mail: nobody reads replies if they go to the address of the service. */
+export function automaticOf(
+  crm: Crm,
+  { name, email }: Pick<Provider, 'name' | 'email'>,
+  { automatic, noReply }: Texts,
+): string {
+  return email === undefined && !crm.senderAddress ? `${automatic} ${noReply(singleLine(name))}` : automatic;
 }
 
 /** The lines of each legal notice: that of the provider if the mail is about its appointments, and that of the CRM. */

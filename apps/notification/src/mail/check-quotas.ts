@@ -79,19 +79,27 @@ export function createQuotaCheck(
     if (use === undefined) return { outcome: 'postpone', reason: 'not its turn', serverAway: false };
     if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };
-    const reason = exhaustedQuota(isToProvider(mail) ? { ...use, toRecipient: 0 } : use, quotas);
+    const own = quotasOf(mail, quotas);
+    const reason = exhaustedQuota(use, own);
     if (reason === undefined) return undefined;
     const lastHeld = await readLastHeld(kysely, mail, reason, use.windowEnd);
     return decideOnWait(
       reason,
-      firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, quotas), timings.quotaWindowMs),
+      firstWindowWithRoom(use.windowEnd, lastHeld, quotaOf(reason, own), timings.quotaWindowMs),
       mail.createdAt,
       timings.giveUpMs,
     );
   };
 }
 
-/** Its recipient has a quota of its own, which has decided when it was written. */
+/**
+ * Those to a provider have a quota for each recipient that was counted when they were written. They get half of what the
+ * CRM can send, so that customers are told first.
+ */
+function quotasOf(mail: MailRow, { toOneRecipient, inTotal }: MailQuotas): MailQuotas {
+  return isToProvider(mail) ? { toOneRecipient: 0, inTotal: Math.ceil(inTotal / 2) } : { toOneRecipient, inTotal };
+}
+
 export function isToProvider({ template }: Pick<MailRow, 'template'>): boolean {
   return (providerMailTemplates as readonly string[]).includes(template);
 }
@@ -170,7 +178,7 @@ function takeRoom(roomOfCrms: RoomOfCrms, crmId: string): boolean {
 
 function readLastHeld(
   db: Kysely<NotificationSchema>,
-  { crmId, recipient }: MailRow,
+  { crmId, recipient, template }: MailRow,
   reason: QuotaReason,
   windowEnd: Date,
 ): Promise<LastHeld | undefined> {
@@ -181,6 +189,7 @@ function readLastHeld(
     .where('state', '=', 'pending')
     .where('held', '=', true)
     .where('dueAt', '>=', windowEnd)
+    .$if(isToProvider({ template }), (query) => query.where('template', 'in', providerMailTemplates))
     .$if(reason === 'recipient-quota', (query) => query.where('recipient', '=', recipient))
     .groupBy('dueAt')
     .orderBy('dueAt', 'desc')

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { Diary, eventOf, periodOf, readCalendar } from '../../test/diary.ts';
 import type { MailContent } from '../db/schema.ts';
 import { sampleMails } from '../samples/sample-mails.ts';
+import { renderSamplePage } from '../samples/sample-page.ts';
 import { composeParticipationMail } from './compose-participation-mail.ts';
 import { composeVerificationMail } from './compose-verification-mail.ts';
 import { organizerOf, senderOf } from './mail-addresses.ts';
@@ -45,6 +46,8 @@ interface Facts {
   language?: string;
   cancellableUntil?: string;
   movable?: boolean;
+  /** What the person was told before. */
+  previous?: Pick<Facts, 'description' | 'address' | 'start' | 'end'>;
 }
 
 interface Change {
@@ -59,6 +62,15 @@ interface Change {
 const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
 const cancelled: MailOfChange = { template: 'booking-cancelled', calendar: 'CANCEL' };
 
+function appointmentOf({ description, address, start, end }: Facts) {
+  return {
+    description: description ?? 'Yoga',
+    start: new Date(start ?? '2030-07-01T08:00:00Z'),
+    end: new Date(end ?? '2030-07-01T09:00:00Z'),
+    address,
+  };
+}
+
 function compose(facts: Facts, change: Change = {}): MailContent {
   const mailData: GetParticipationMailDataResponse = {
     currentVersion: 1,
@@ -66,10 +78,8 @@ function compose(facts: Facts, change: Change = {}): MailContent {
     reference: 'R-1',
     message: facts.message,
     providerId: provider.id,
-    description: facts.description ?? 'Yoga',
-    start: new Date(facts.start ?? '2030-07-01T08:00:00Z'),
-    end: new Date(facts.end ?? '2030-07-01T09:00:00Z'),
-    address: facts.address,
+    ...appointmentOf(facts),
+    previous: facts.previous && appointmentOf(facts.previous),
     price: facts.price,
     selfService: change.link !== undefined,
     cancellableUntil: facts.cancellableUntil === undefined ? undefined : new Date(facts.cancellableUntil),
@@ -154,7 +164,50 @@ describe('every mail in every language', () => {
   );
 });
 
+describe('the page with the samples', () => {
+  it('shows every mail beside the one before, with all that is said of it, in each language', () => {
+    const samples = sampleMails('anna@example.com');
+    const changed = samples.filter(
+      ({ template }) =>
+        !template.startsWith('provider-') && /changed|g-moved|cancelled|declined|withdrawn|reminder/.test(template),
+    );
+    expect(changed.every(({ before }) => before !== undefined)).toBe(true);
+    for (const [language, previously] of [
+      ['en', 'Previously: '],
+      ['de', 'Bisher: '],
+    ])
+      expect(
+        samples.filter((sample) => sample.language === language && sample.content.text.includes(previously!)).length,
+      ).toBeGreaterThanOrEqual(10);
+    const page = renderSamplePage(samples);
+    expect(page.match(/<iframe /g)).toHaveLength(samples.length + samples.filter(({ before }) => before).length);
+    expect(page).toMatch(/ srcdoc="\s*&lt;!doctype html&gt;\s*&lt;html lang=&quot;de&quot; /);
+  });
+});
+
 describe('a verification mail', () => {
+  it.each([
+    ['hello@studio.example', 'This message was sent automatically.\n'],
+    ['', 'This message was sent automatically. Please do not reply to it: replies do not reach Studio.\n'],
+  ])('says who has sent it, why, and whom to ask, from %j', (address, note) => {
+    const { text } = composeVerificationMail({
+      verification: {
+        token: 't',
+        language: 'en',
+        user: { id: 'u', email: 'anna@example.com', username: 'anna', lastName: 'Blum' },
+      },
+      crm: { ...crm, senderAddress: address, imprint: 'Studio Ltd\nLondon' },
+      senderAddress: 'no-reply@scheduling.example',
+      publicUrl: 'https://booking.example',
+    });
+    expect(text).toContain('\nStudio wants to be sure that messages about the account reach the right person.\n');
+    expect(text).toContain('nothing happens unless you confirm.');
+    expect(text).toContain(
+      'If you have any questions, please contact Studio directly. Their legal notice is at the end of this email.\n',
+    );
+    expect(text).toContain(`\n\nStudio Ltd\nLondon\n\n${note}`);
+  });
+
   it.each(sampleMails('anna@example.com').filter(({ template }) => template === 'email-verification'))(
     'says which account at which CRM uses the address, in $language',
     async ({ content }) => {
@@ -381,7 +434,7 @@ describe('the person’s link', () => {
   it('of a reminder also says that the person will be there, and the mail has no message of an earlier change', () => {
     const mail: MailOfChange = { template: 'booking-reminder' };
     const content = withLink({ movable: true, message: 'Sorry, we had to move you.' }, mail);
-    expect(content.subject).toBe('Reminder: Yoga');
+    expect(content.subject).toBe('Reminder: Mon 1 Jul, 10:00 – Yoga');
     expect(sectionsOf(content)).toContain(`I will be there:\n${link}/attend`);
     expect(sectionsOf(content)).toContain(`Move or cancel:\n${link}`);
     expect(content.html).toContain(`href="${link}/attend"`);
@@ -407,25 +460,30 @@ describe('the person’s link', () => {
   ] as const)('shows what has ended, and promises nothing: $0.template', (mail, label) => {
     const content = withLink({ movable: true }, mail);
     expect(sectionsOf(content)).toContain(`${label}:\n${link}`);
-    expect(content.text).not.toMatch(/until|contact Yoga/);
+    expect(content.text).not.toContain('until');
+    expect(content.text).toContain(
+      '\nTo book another time, or if you have any questions, just reply to this email or contact Yoga & Co: desk@yoga.example, +49 30 1, ask Mia\n',
+    );
   });
 
   it('needs no contact', () => {
     const content = withLink({ movable: true }, confirmed, {});
-    expect(sectionsOf(content)).toContain('Possible until Mon, 1 Jul 2030, 00:30 (CEST).');
-    expect(content.text).not.toContain('please contact');
+    expect(sectionsOf(content)).toContain(
+      'Possible until Mon, 1 Jul 2030, 00:30 (CEST).\nAfter that, please contact Yoga & Co directly.',
+    );
   });
 
   it.each([
     [confirmed, 'To move or cancel, please contact Yoga & Co: '],
     [{ template: 'request-received' }, 'To move or cancel, please contact Yoga & Co: '],
-    [cancelled, 'If you have any questions, please contact Yoga & Co: '],
-  ] as const)('is replaced by a contact in a mail without it, if there is one: $0.template', (mail, advice) => {
+    [cancelled, 'To book another time, or if you have any questions, please contact Yoga & Co: '],
+  ] as const)('is replaced by a contact in a mail without it: $0.template', (mail, advice) => {
     const facts = { cancellableUntil, movable: true };
     const content = compose(facts, { mail, provider: { phone: '+49 30 1' } });
     expect(sectionsOf(content)).toContain(`${advice}+49 30 1`);
     expect(content.html).not.toContain('class="button"');
-    expect(compose(facts, { mail }).text).not.toMatch(/please contact|until/);
+    expect(sectionsOf(compose(facts, { mail }))).toContain(`${advice.slice(0, -2)} directly.`);
+    expect(compose(facts, { mail }).text).not.toContain('until');
   });
 
   it('is in the calendar file that adds the event, with what declining does not do', () => {
@@ -453,6 +511,142 @@ describe('the person’s link', () => {
     sampleMails('anna@example.com').filter(({ template }) => !/^(?:booking|request|appointment)-/.test(template)),
   )('is not in $template in $language', ({ content: { text, html, calendars } }) => {
     expect([text, html, ...calendars.map((each) => each.text)].join('\n')).not.toContain('/booking/');
+  });
+});
+
+describe('what was before', () => {
+  const moved: MailOfChange = { template: 'booking-moved', calendar: 'REQUEST' };
+  const changed: MailOfChange = { template: 'appointment-changed', calendar: 'REQUEST' };
+  const requestChanged: MailOfChange = { template: 'request-changed' };
+  const room = (value: string): Location => ({ kind: { $case: 'text', value } });
+  const then = { start: '2030-07-02T12:00:00Z', end: '2030-07-02T13:00:00Z' };
+  const leadOf = ({ text }: MailContent) => text.split('\n')[3];
+
+  it.each([
+    [moved, then, 'New time: Tue 2 Jul, 14:00 – Yoga', 'The time has changed.'],
+    [changed, then, 'New time: Tue 2 Jul, 14:00 – Yoga', 'The time has changed.'],
+    [changed, { address: room('B') }, 'New place: Mon 1 Jul, 10:00 – Yoga', 'The place has changed.'],
+    [
+      moved,
+      { ...then, address: room('B') },
+      'New time: Tue 2 Jul, 14:00 – Yoga',
+      'The time and the place have changed.',
+    ],
+    [
+      changed,
+      { description: 'Pilates' },
+      'Changed: Mon 1 Jul, 10:00 – Pilates',
+      'Only the title has changed. The time and the place are the same as before.',
+    ],
+    [changed, {}, 'Changed: Mon 1 Jul, 10:00 – Yoga', 'The time and the place are the same as in our last message.'],
+    [
+      requestChanged,
+      then,
+      'Request changed: Tue 2 Jul, 14:00 – Yoga',
+      'The time has changed. It is not a booking yet. We will let you know as soon as it has been decided.',
+    ],
+  ] as const)('is what a mail says first: $0.template with $1', (mail, now, subject, lead) => {
+    const content = compose({ address: room('A'), ...now, previous: { address: room('A') } }, { mail });
+    expect(content.subject).toBe(subject);
+    expect(leadOf(content)).toBe(lead);
+  });
+
+  it.each([
+    ['en', 'Previously', 'Monday, 1 July 2030, 10:00–11:00'],
+    ['de', 'Bisher', 'Montag, 1. Juli 2030, 10:00–11:00 Uhr'],
+  ])('stands beside what is so now, as text and for those who hear it, in %s', (language, label, period) => {
+    const previous = { description: 'Flow', address: room('Room 1\nDoor 2') };
+    const { text, html } = compose(
+      { language, description: 'Yoga', ...then, address: room('Room 3'), previous },
+      { mail: moved },
+    );
+    const facts = text
+      .replaceAll('\u2009', ' ')
+      .split('\n')
+      .filter((line) => line.startsWith('  '));
+    expect(facts[1]).toBe(`  ${label}: Flow`);
+    expect(facts[5]).toBe(`  ${label}: ${period}`);
+    expect(facts.slice(6, 8)).toEqual(['  Room 3', `  ${label}: Room 1, Door 2`]);
+    for (const value of ['Flow', period, 'Room 1, Door 2']) expect(html).toContain(`>${label}: <s>${value}</s></p>`);
+  });
+
+  it('is only what is different', () => {
+    const { text, html } = compose({ address: room('B'), previous: { address: room('A') } }, { mail: changed });
+    expect(text.match(/Previously: .*/g)).toEqual(['Previously: A']);
+    expect(html.match(/<s>/g)).toHaveLength(1);
+    expect(compose({ previous: {} }, { mail: changed }).text).not.toContain('Previously');
+  });
+
+  it('has the dates of both days, and its time zone if that is another one', () => {
+    const previous = { start: '2030-10-26T20:00:00Z', end: '2030-10-27T02:30:00Z' };
+    const { text } = compose({ start: '2030-12-01T20:00:00Z', end: '2030-12-01T21:00:00Z', previous }, { mail: moved });
+    expect(text).toContain(
+      '  Previously: Saturday, 26 October 2030 at 22:00 (UTC+2) – Sunday, 27 October 2030 at 03:30 (UTC+1) (Central European Summer Time – Central European Standard Time)\n',
+    );
+    const summer = compose(
+      { start: '2030-12-01T20:00:00Z', end: '2030-12-01T21:00:00Z', previous: {} },
+      { mail: moved },
+    );
+    expect(summer.text).toContain('11:00 (Central European Summer Time)\n');
+  });
+
+  it('is shown if there is no place any more, and never has a link to a call', () => {
+    const left = compose({ previous: { address: room('Room 1') } }, { mail: changed });
+    expect(left.text).toContain('  Previously: Room 1\n');
+    expect(left.html).toMatch(/>Where<\/p>\s*<p [^>]*>Previously: <s>Room 1<\/s>/);
+    const call = { description: 'Call https://meet.example/old', address: room('https://meet.example/old') };
+    const content = compose({ description: 'Talk', address: room('Room 1'), previous: call }, { mail: changed });
+    expect(leadOf(content)).toBe('The place has changed.');
+    expect(content.text + content.html).not.toContain('meet.example/old');
+    expect(content.text).toContain('  Previously: Call\n');
+  });
+
+  it('is not mentioned if it is not known', () => {
+    const content = compose(then, { mail: moved });
+    expect(content.subject).toBe('New time: Tue 2 Jul, 14:00 – Yoga');
+    expect(leadOf(content)).toBe('Here are the new time and place. They replace what we sent you before.');
+    expect(content.text).not.toContain('Previously');
+  });
+});
+
+describe('a mail without what it can do without', () => {
+  const own = { name: '\u202E', email: undefined };
+
+  it('is in the name of the CRM if the provider has none', () => {
+    const { text, from, subject } = compose({ description: '' }, { provider: own });
+    expect(from.name).toBe('Studio');
+    expect(subject).toBe('Your booking: Mon 1 Jul, 10:00 – Studio');
+    expect(text).toContain('\n  Studio\n  Monday, 1 July 2030\n');
+    expect(text).toContain('please contact Studio directly.\n');
+  });
+
+  it.each(['booking-confirmed', 'booking-cancelled', 'booking-moved'] as const)(
+    'says that nobody reads replies if they go to the service: %s',
+    (template) => {
+      const note = 'This message was sent automatically. Please do not reply to it: replies do not reach Yoga & Co.\n';
+      const mail = { template };
+      expect(compose({}, { mail, crm: { senderAddress: '' } }).text).toContain(note);
+      expect(compose({}, { mail, crm: { senderAddress: '' }, provider: { phone: '+49 30 1' } }).text).toContain(note);
+      for (const reachable of [
+        compose({}, { mail }),
+        compose({}, { mail, crm: { senderAddress: '' }, provider: { email: 'desk@yoga.example' } }),
+      ])
+        expect(reachable.text).not.toContain('do not reply');
+      expect(compose({}, { mail }).text).not.toContain('reply');
+    },
+  );
+
+  it('says where the provider is described', () => {
+    const provider = { impressum: 'Yoga & Co GmbH\nBerlin' };
+    expect(compose({}, { provider }).text).toContain(
+      'To move or cancel, please contact Yoga & Co directly. Their legal notice is at the end of this email.\n',
+    );
+  });
+
+  it('has the year in its subject only if it is another one', () => {
+    expect(compose({ start: '2031-01-02T08:00:00Z', end: '2031-01-02T09:00:00Z' }).subject).toBe(
+      'Your booking: Thu, 2 Jan 2031, 09:00 – Yoga',
+    );
   });
 });
 
@@ -484,7 +678,7 @@ describe('a link to what has ended', () => {
   ] as const)('is nowhere in $template', (mail) => {
     const content = compose(facts, { mail });
     expect(everything(content)).not.toMatch(/meet\.example/);
-    expect(content.subject).toMatch(/: Call$/);
+    expect(content.subject).toMatch(/ – Call$/);
     expect(content.text).toContain('\n  Call\n');
   });
 
@@ -751,7 +945,7 @@ describe('texts of callers', () => {
 
   it('keep right-to-left text and emoji', async () => {
     const parsed = await parse(compose({ name: 'שלום 👩‍👧', description: 'يوغا 🧘' }));
-    expect(parsed.subject).toBe('Your booking: يوغا 🧘');
+    expect(parsed.subject).toBe('Your booking: Mon 1 Jul, 10:00 – يوغا 🧘');
     expect(parsed.text).toContain('Hello שלום 👩‍👧,');
     expect(eventOf(calendarsOf(parsed)[0]!.text).summary).toBe('يوغا 🧘');
   });

@@ -1,15 +1,24 @@
 import { type CalendarMethod, type CalendarOrganizer, writeCalendar } from '@scheduling/calendar-file';
 import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { contactOf, formatPrice, linesOfLocation, multiLine, singleLine, titleOf } from '@scheduling/presentation';
+import {
+  contactOf,
+  formatPrice,
+  formatStart,
+  linesOfLocation,
+  multiLine,
+  singleLine,
+  titleOf,
+} from '@scheduling/presentation';
 import type { MailAddress, MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
-import type { Texts } from '../language/texts.ts';
-import { brandOf, imprintsOf } from './brand.ts';
+import type { MailTexts, Texts } from '../language/texts.ts';
+import { automaticOf, brandOf, imprintsOf } from './brand.ts';
 import { type AppointmentFacts, describeAppointment, type Detail } from './describe-appointment.ts';
+import { changesOf, earlierOf, leadOfChanges } from './describe-changes.ts';
 import { actionOf, adviceOf, replyOf } from './describe-link.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
-import { replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
+import { namedProvider, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
 import { type MailOfChange, participationMailKinds, person } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
@@ -42,7 +51,8 @@ export interface ParticipationMail {
 }
 
 /** The mail about a booking, in the customer's language or else the CRM's; times are in the provider's zone. */
-export function composeParticipationMail(request: ParticipationMail): MailContent {
+export function composeParticipationMail(given: ParticipationMail): MailContent {
+  const request = { ...given, provider: namedProvider(given.provider, given.crm) };
   const { mail, recipient, provider, crm, senderAddress } = request;
   const language = chooseLanguage(recipient.language, crm.language);
   const parts = partsOf(request, language);
@@ -58,11 +68,15 @@ export function composeParticipationMail(request: ParticipationMail): MailConten
   };
 }
 
-function partsOf(request: ParticipationMail, { texts, locale }: Language): MailParts {
-  const { mail, recipient, mailData, provider, crm } = request;
+function partsOf(request: ParticipationMail, language: Language): MailParts {
+  const { mail, recipient, mailData, provider, crm, writtenAt } = request;
+  const { texts, locale } = language;
   const facts = factsOf(request);
   const name = singleLine(provider.name);
-  const { subject, status, headline, lead } = texts.mails[mail.template];
+  const { subject, lead } = subjectAndLeadOf(request, texts);
+  const { status, headline } = texts.mails[mail.template];
+  const details = detailsOf(request, language);
+  const earlier = earlierOf(mailData, provider, locale, texts);
   // What was said about the last change is not what a reminder is about.
   const message = mail.template === 'booking-reminder' ? '' : multiLine(mailData.message ?? '');
   const label = isByPerson(request) ? texts.labels.ownMessage : texts.labels.message;
@@ -70,23 +84,40 @@ function partsOf(request: ParticipationMail, { texts, locale }: Language): MailP
     locale,
     tone: toneOf(mail),
     brand: brandOf(crm),
-    subject: subject(titleOf(facts, provider)),
+    subject: subject(titleOf(facts, provider), formatStart(facts.start!, writtenAt, provider.timeZone, locale)),
     name,
     status,
     headline,
     greeting: texts.greeting(singleLine(recipient.name)),
     lead,
     cause: causeOf(request, texts),
-    appointment: describeAppointment(facts, provider, locale, detailsOf(request, { texts, locale })),
+    appointment: describeAppointment(facts, provider, locale, { details, earlier }),
     message: message ? { label: label(name), lines: message.split('\n') } : undefined,
     reply: replyOf(request, texts),
-    action: actionOf(request, { texts, locale }),
+    action: actionOf(request, language),
     advice: adviceOf(request, texts),
     calendarNote: calendarNoteOf(mail, texts),
     contact: contactOf(provider),
     imprints: imprintsOf(crm, provider),
+    automatic: automaticOf(crm, provider, texts),
     texts,
   };
+}
+
+/** What a mail about a change says of it, if it is certain what the person was told before. */
+function subjectAndLeadOf({ mail, mailData }: ParticipationMail, texts: Texts): Pick<MailTexts, 'subject' | 'lead'> {
+  const { subject, lead } = texts.mails[mail.template];
+  const changes = changesOf(mailData);
+  if (changes === undefined) return { subject, lead };
+  const { subjects, stillRequested } = texts.changes;
+  const said = leadOfChanges(changes, texts);
+  if (participationMailKinds[mail.template].about === 'request') return { subject, lead: `${said} ${stillRequested}` };
+  const own = changes.time
+    ? subjects.time
+    : changes.place
+      ? subjects.place
+      : texts.mails['appointment-changed'].subject;
+  return { subject: own, lead: said };
 }
 
 /** By the own link: what comes with such a change is a message to the provider. Requests are decided by another link. */

@@ -2,13 +2,14 @@ import { type CalendarOrganizer, writeCalendar } from '@scheduling/calendar-file
 import type { RemovedParticipation } from '@scheduling/contracts/calendar/v1';
 import type { GetErasureNoticeResponse } from '@scheduling/contracts/customer/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { contactOf, linesOfLocation, singleLine, titleOf } from '@scheduling/presentation';
+import { contactOf, formatStart, linesOfLocation, singleLine, titleOf } from '@scheduling/presentation';
 import type { MailCalendar, MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
-import { brandOf, imprintsOf } from './brand.ts';
+import { automaticOf, brandOf, imprintsOf } from './brand.ts';
 import { describeAppointment } from './describe-appointment.ts';
+import { describeAdvice } from './describe-link.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
-import { replyAddressOf, senderForProvider } from './mail-addresses.ts';
+import { namedProvider, replyAddressOf, senderForProvider } from './mail-addresses.ts';
 import { withoutLinks } from './remove-links.ts';
 
 export interface RemovalMail {
@@ -27,7 +28,8 @@ export interface RemovalMail {
  * The last mail to a person whose data is deleted, about one of the appointments that the person took part in, which is
  * removed from the person's calendar.
  */
-export function composeRemovalMail(request: RemovalMail): MailContent {
+export function composeRemovalMail(given: RemovalMail): MailContent {
+  const request = { ...given, provider: namedProvider(given.provider, given.crm) };
   const { notice, removed, provider, crm, senderAddress } = request;
   const language = chooseLanguage(notice.language, crm.language);
   const parts = partsOf(request, language);
@@ -43,21 +45,23 @@ export function composeRemovalMail(request: RemovalMail): MailContent {
   };
 }
 
-function partsOf({ notice, removed, provider, crm }: RemovalMail, { texts, locale }: Language): MailParts {
+function partsOf({ notice, removed, provider, crm, writtenAt }: RemovalMail, { texts, locale }: Language): MailParts {
   const { subject, ...mail } = texts.mails['removed-by-deletion'];
   const facts = withoutLinks(removed);
   return {
     locale,
     tone: 'ended',
     brand: brandOf(crm),
-    subject: subject(titleOf(facts, provider)),
+    subject: subject(titleOf(facts, provider), formatStart(facts.start!, writtenAt, provider.timeZone, locale)),
     name: singleLine(provider.name),
     ...mail,
     greeting: texts.greeting(singleLine(notice.name)),
     appointment: describeAppointment(facts, provider, locale),
+    advice: describeAdvice(provider, texts.contact.questions, texts),
     calendarNote: removed.neverInvited ? undefined : texts.calendar.cancellation,
     contact: contactOf(provider),
     imprints: imprintsOf(crm, provider),
+    automatic: automaticOf(crm, provider, texts),
     texts,
   };
 }

@@ -2,7 +2,8 @@ import type { Crm, IssueVerificationTokenResponse } from '@scheduling/contracts/
 import { singleLine } from '@scheduling/presentation';
 import type { MailContent } from '../db/schema.ts';
 import { chooseLanguage } from '../language/language.ts';
-import { brandOf, imprintsOf } from './brand.ts';
+import { automaticOf, brandOf, imprintsOf } from './brand.ts';
+import { describeAdvice } from './describe-link.ts';
 import { type MailParts, renderHtml, renderText } from './layout.ts';
 import { senderOf } from './mail-addresses.ts';
 
@@ -25,15 +26,16 @@ export function composeVerificationMail({
   const name = singleLine([user.firstName, user.lastName].filter(Boolean).join(' '));
   const { subject, ...mail } = texts.mails['email-verification'];
   const crmName = singleLine(crm.name);
-  const { labels, action, expiry, unexpected } = texts.verification;
+  const { labels, purpose, action, expiry, unexpected } = texts.verification;
   const parts: MailParts = {
     locale,
     tone: 'neutral',
     brand: brandOf(crm),
-    subject: subject(crmName),
+    subject: subject(crmName, ''),
     name: crmName,
     ...mail,
     greeting: texts.greeting(name),
+    cause: purpose(crmName),
     facts: [
       { label: labels.crm, value: crmName },
       { label: labels.name, value: name },
@@ -44,8 +46,10 @@ export function composeVerificationMail({
       url: verificationLink(publicUrl, verification.token),
       notes: [expiry, unexpected],
     },
+    advice: describeAdvice({ name: crmName, impressum: crm.imprint }, texts.contact.questions, texts),
     contact: [],
     imprints: imprintsOf(crm),
+    automatic: automaticOf(crm, { name: crmName }, texts),
     texts,
   };
   return {

@@ -10,6 +10,8 @@ export interface AppointmentView {
   /** Set when the place is the URL of a page, such as a video call. */
   link?: string | undefined;
   details: Detail[];
+  /** What was different before. */
+  earlier?: Earlier | undefined;
 }
 
 export interface Detail {
@@ -19,6 +21,14 @@ export interface Detail {
   link?: string | undefined;
 }
 
+/** What the person was told before, as far as it is different. Without links: nobody should join what is gone. */
+export interface Earlier {
+  label: string;
+  title?: string | undefined;
+  period?: string | undefined;
+  where?: string | undefined;
+}
+
 /** Of an appointment, as calendar sends it: start and end are always there. */
 export type AppointmentFacts = Pick<GetParticipationMailDataResponse, 'description' | 'start' | 'end' | 'address'>;
 
@@ -26,7 +36,7 @@ export function describeAppointment(
   appointment: AppointmentFacts,
   provider: Provider,
   locale: string,
-  details: Detail[] = [],
+  { details = [], earlier }: Pick<Partial<AppointmentView>, 'details' | 'earlier'> = {},
 ): AppointmentView {
   const where = linesOfLocation(appointment.address, locale);
   return {
@@ -35,5 +45,6 @@ export function describeAppointment(
     where,
     link: webAddressOf(where),
     details,
+    earlier,
   };
 }

@@ -32,19 +32,30 @@ export function replyOf({ mail, link }: LinkFacts, { link: texts }: Texts): Mail
   return { label: texts.attend, url: `${link}/attend` };
 }
 
-/** Whom to ask for what the link does not do, if the provider has an address or a number. */
-export function adviceOf(facts: LinkFacts, texts: Texts): MailParts['advice'] {
-  const contact = contactOf(facts.provider);
-  const text = adviceTextOf(facts, texts);
-  return contact.length > 0 && text !== undefined
-    ? { text: text(singleLine(facts.provider.name)), contact }
-    : undefined;
+/** Whom to ask for what the link does not do. */
+export function adviceOf(facts: LinkFacts, texts: Texts): Advice {
+  return describeAdvice(facts.provider, adviceTextOf(facts, texts), texts);
 }
 
-function adviceTextOf(facts: LinkFacts, { contact }: Texts): ((provider: string) => string) | undefined {
-  if (hasEnded(facts.mail)) return facts.link === undefined ? contact.questions : undefined;
+export type Advice = NonNullable<MailParts['advice']>;
+
+/** Whom to ask: a provider, or a CRM, whose contact options nobody knows. */
+export function describeAdvice(
+  { name: given, impressum, ...options }: Pick<Provider, 'name' | 'email' | 'phone' | 'mobile' | 'impressum'>,
+  text: (whom: string) => string,
+  { contact: texts }: Texts,
+): Advice {
+  const name = singleLine(given);
+  const contact = contactOf(options);
+  if (contact.length > 0) return { text: text(texts.byLines(name)), contact };
+  return { text: [text(texts.directly(name)), impressum && texts.imprint].filter(Boolean).join(' '), contact };
+}
+
+function adviceTextOf(facts: LinkFacts, { contact }: Texts): (whom: string) => string {
+  const { mail, mailData, provider } = facts;
+  if (hasEnded(mail)) return provider.email === undefined ? contact.again : contact.againOrReply;
   if (deadlineOf(facts) === undefined) return contact.toChange;
-  return facts.mailData.movableUntil ? contact.later : contact.laterOrToMove;
+  return mailData.movableUntil ? contact.later : contact.laterOrToMove;
 }
 
 /** Until when the person can cancel by the link; undefined if there is no link, or if it can no longer be done. */

@@ -31,7 +31,7 @@ export interface MailParts {
   /** What the person can say by one click before the other action. */
   reply?: { label: string; url: string } | undefined;
   action?: { label: string; url: string; notes: string[] } | undefined;
-  /** Whom to ask, and by what. */
+  /** Whom to ask, and by what, if that is known. */
   advice?: { text: string; contact: ContactLine[] } | undefined;
   /** What the attached file is for. */
   calendarNote?: string | undefined;
@@ -39,7 +39,9 @@ export interface MailParts {
   /** Why the recipient gets such mails. */
   reason?: string | undefined;
   imprints: string[][];
-  texts: Pick<Texts, 'labels' | 'fallback' | 'automatic'>;
+  /** That nobody has written it, and who reads replies. */
+  automatic: string;
+  texts: Pick<Texts, 'labels' | 'fallback'>;
 }
 
 /** A booking in a list. */
@@ -57,7 +59,15 @@ const eta = new Eta({ views: fileURLToPath(new URL('../templates', import.meta.u
 
 /** Escapes every value. */
 export function renderHtml(parts: MailParts): string {
-  return eta.render('./mail', { ...parts, direction: directionOf(parts.locale) });
+  return eta.render('./mail', { ...parts, direction: directionOf(parts.locale), preview: previewOf(parts) });
+}
+
+/** What lists of mails show behind the subject. */
+function previewOf({ headline, lead, appointment }: MailParts): string {
+  if (appointment === undefined) return `${headline}. ${lead}`;
+  const { period, where, link } = appointment;
+  const facts = [...(period.isOneDay ? period.lines : [period.lines.join(' ')]), ...(link ? [] : where)];
+  return `${headline}. ${facts.join(', ')}. ${lead}`;
 }
 
 export function renderText(parts: MailParts): string {
@@ -78,14 +88,25 @@ export function renderText(parts: MailParts): string {
     parts.calendarNote,
   ];
   const contact = [parts.name, ...parts.contact.map(({ text }) => text)];
-  const footer = [contact, ...parts.imprints, [parts.reason, parts.texts.automatic].filter(Boolean)].map((lines) =>
+  const footer = [contact, ...parts.imprints, [parts.reason, parts.automatic].filter(Boolean)].map((lines) =>
     lines.join('\n'),
   );
   return `${sections.filter(Boolean).join('\n\n')}\n\n-- \n${footer.join('\n\n')}\n`;
 }
 
-function linesOf({ title, period, where, details }: AppointmentView): string[] {
-  return [title, ...period.lines, `(${period.zone})`, ...where, ...details.map(detailLine)];
+function linesOf({ title, period, where, details, earlier }: AppointmentView): string[] {
+  const before = (value: string | undefined): string[] =>
+    earlier === undefined || value === undefined ? [] : [detailLine({ label: earlier.label, value })];
+  return [
+    title,
+    ...before(earlier?.title),
+    ...period.lines,
+    `(${period.zone})`,
+    ...before(earlier?.period),
+    ...where,
+    ...before(earlier?.where),
+    ...details.map(detailLine),
+  ];
 }
 
 function listedLines({ status, when, title, who, action }: ListedBooking): string {
@@ -98,7 +119,7 @@ function listedLines({ status, when, title, who, action }: ListedBooking): strin
 }
 
 function adviceLine({ text, contact }: NonNullable<MailParts['advice']>): string {
-  return `${text} ${contact.map((line) => line.text).join(', ')}`;
+  return [text, contact.map((line) => line.text).join(', ')].filter(Boolean).join(' ');
 }
 
 const detailLine = ({ label, value }: Detail): string => `${label}: ${value}`;

@@ -29,6 +29,11 @@ export function senderForProvider(provider: Provider, crm: Crm, senderAddress: s
     : { ...sender, name: `${name} via ${sender.name}` };
 }
 
+/** The provider as mails name it: like the CRM if it has no name that can be shown. */
+export function namedProvider(provider: Provider, crm: Crm): Provider {
+  return { ...provider, name: singleLine(provider.name) || senderNameOf(crm) };
+}
+
 /** Replies go to the provider, who can act on them. */
 export function replyAddressOf(provider: Provider): MailAddress | undefined {
   return provider.email === undefined ? undefined : { name: providerNameOf(provider), address: provider.email };

@@ -93,9 +93,10 @@ function isOverQuota(outcome: NotSent): outcome is OverQuota {
  */
 async function decideOthers(
   tx: Transaction<NotificationSchema>,
-  { crmId, recipient }: MailRow,
+  mail: MailRow,
   outcome: OverQuota,
 ): Promise<Outcome[]> {
+  const { crmId, recipient } = mail;
   const isHeld = outcome.outcome === 'hold';
   const [room, storedBefore] = isHeld ? [outcome.room - 1] : [maxDecidedAtOnce, outcome.storedBefore];
   const others = await tx
@@ -108,6 +109,7 @@ async function decideOthers(
         .where('lease', 'is', null)
         .where('dueAt', '<=', sql<Date>`now()`)
         .where('template', 'not in', urgentTemplates)
+        .$if(isToProvider(mail), (select) => select.where('template', 'in', providerMailTemplates))
         .$if(outcome.reason === 'recipient-quota', (select) =>
           select.where('recipient', '=', recipient).where('template', 'not in', providerMailTemplates),
         )
@@ -122,7 +124,7 @@ async function decideOthers(
     .set({ held: isHeld, ...changesOf(outcome) })
     .where('crmId', '=', crmId)
     .where('id', 'in', (query) => query.selectFrom('others').select('id'))
-    .returning(['crmId', 'id', 'aboutId', 'participationId', 'template', 'customerId', 'providerId'])
+    .returning(['crmId', 'id', 'aboutId', 'template', 'customerId', 'providerId'])
     .execute();
   if (hasFailed(outcome)) await reportFailures(tx, others);
   return others.map(() => outcome);
@@ -133,18 +135,16 @@ function hasFailed(outcome: NotSent): boolean {
   return outcome.outcome === 'give-up' || (outcome.outcome === 'drop' && outcome.reason !== 'superseded');
 }
 
-type FailedMail = Pick<
-  MailRow,
-  'crmId' | 'id' | 'aboutId' | 'participationId' | 'template' | 'customerId' | 'providerId'
->;
+type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'customerId' | 'providerId'>;
 
 async function reportFailures(tx: Transaction<NotificationSchema>, mails: FailedMail[]): Promise<void> {
   const failures = mails.map((mail) => {
-    const { crmId, id: mailId, aboutId, participationId, template, customerId, providerId } = mail;
+    const { crmId, id: mailId, aboutId, template, customerId, providerId } = mail;
+    // Its person is not the recipient.
     return {
       crmId,
       mailId,
-      aboutId: participationId ?? aboutId,
+      aboutId: isToProvider(mail) ? providerId! : aboutId,
       template,
       customerId: isToProvider(mail) ? undefined : (customerId ?? undefined),
       providerId: providerId ?? undefined,

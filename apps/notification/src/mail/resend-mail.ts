@@ -13,6 +13,7 @@ import {
   requireMail,
   selectParticipationMails,
 } from './participation-mail.ts';
+import { readMailData } from './read-mail-data.ts';
 import { selectMails } from './select-mails.ts';
 import { type MailIntent, storeNewMail } from './store-mail.ts';
 import { writeParticipationMail } from './write-participation-mail.ts';
@@ -54,7 +55,8 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   if (expiresAt !== null && expiresAt <= new Date()) {
     throw new DomainError('mail.outdated', { text: 'It is too late to send the reminder again.' });
   }
-  const mailData = await dependencies.participations.getParticipationMailData({ crmId, participationId, version });
+  const { template } = original;
+  const mailData = await readMailData(dependencies, { crmId, participationId, version, template });
   if (mailData.currentVersion > version) throw new DomainError('mail.outdated');
   const mail = await writeParticipationMail(dependencies, {
     crmId,

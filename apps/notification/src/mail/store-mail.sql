@@ -2,10 +2,10 @@
 -- that wait, it drops those between the first and the newest ones, because what they say is no longer true, but none that is urgent or being sent.
 --
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId if it is to a customer or, to a provider, about one; userId if the recipient is
---   a user, participationId if it is to a provider about one, providerId if it is sent for or to a provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
+--   a user, providerId if it is sent for or to a provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
 --   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; organizer,
 --   with its address and the eventEnd, if it puts an event into the calendar; resendOf if it is a copy of
---   another one; id and createdAt if it was stored before it was written (absent: new ones); sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
+--   another one; toldVersion, the version whose time and place it says, if that is a later one; id and createdAt if it was stored before it was written (absent: new ones); sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
 --   any number).
 -- Answer: the id of the mail; null if it was not stored. A unique violation of mail_copy: another copy waits.
 CREATE OR REPLACE FUNCTION store_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -23,13 +23,13 @@ BEGIN
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
-  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, participation_id, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, resend_of,
+  INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
   VALUES (
     coalesce((request ->> 'id')::uuid, uuidv7()), coalesce((request ->> 'createdAt')::timestamptz, now()),
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
-    (request ->> 'participationId')::uuid, (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
-    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'resendOf')::uuid,
+    (request ->> 'customerId')::uuid, (request ->> 'userId')::uuid, (request ->> 'providerId')::uuid, (request ->> 'erasureId')::uuid,
+    request ->> 'actor', request ->> 'calendarMethod', (request ->> 'toldVersion')::int, (request ->> 'resendOf')::uuid,
     coalesce((request ->> 'sandbox')::boolean, false), (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent', request -> 'content', address_key(request #>> '{content,to,address}'))
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
   RETURNING id INTO new_id;

@@ -11,6 +11,8 @@ export interface MailIntent {
   aboutId: string;
   version: number;
   template: MailTemplate;
+  /** The version of the participation whose time and place it says, if that is not `version`. */
+  toldVersion?: number | undefined;
   /**
    * The recipient, if the person is a customer; of a participant who was embedded in an appointment, the id of the
    * participation.
@@ -18,8 +20,6 @@ export interface MailIntent {
   customerId?: string | undefined;
   /** The recipient, if the person is a user. */
   userId?: string | undefined;
-  /** In a mail to a provider, what it is about. */
-  participationId?: string | undefined;
   /** Whose customer the recipient is, or to whom the mail goes; undefined in other mails to a user. */
   providerId?: string | undefined;
   /** Who caused the change of the participation that it is about, as events say it. */

@@ -7,6 +7,7 @@ import type { NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailOfChange } from './mail-of-change.ts';
 import { type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
+import { readMailData } from './read-mail-data.ts';
 import { startWriting } from './start-writing.ts';
 import { type MailIntent, requestOf } from './store-mail.ts';
 import type { MailTimings } from './timings.ts';
@@ -35,7 +36,7 @@ export function startMailWriting({ dependencies, timings, logger }: MailWritingO
 async function write(dependencies: NotificationDependencies, row: UnwrittenMailRow): Promise<MailIntent | undefined> {
   const { crmId, aboutId: participationId, version, actor, eventId, expiresAt } = row;
   const mailData = await undefinedIfNotFound(
-    dependencies.participations.getParticipationMailData({ crmId, participationId, version }),
+    readMailData(dependencies, { crmId, participationId, version, template: row.template }),
   );
   if (mailData === undefined || isPointless(row, mailData)) return undefined;
   const mail: MailOfChange = {

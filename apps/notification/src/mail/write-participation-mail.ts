@@ -67,6 +67,7 @@ export async function writeParticipationMail(
     crmId,
     aboutId: participationId,
     version,
+    toldVersion: mailData.currentVersion,
     template,
     customerId,
     providerId,

@@ -1,4 +1,4 @@
-import { contactOf, formatMoment, singleLine, titleOf } from '@scheduling/presentation';
+import { contactOf, formatMoment, formatStart, singleLine, titleOf } from '@scheduling/presentation';
 import type { MailContent } from '../db/schema.ts';
 import type { ListedBooking } from '../mail/layout.ts';
 import { contentOf, languageOf, type ProviderMail, type ProviderMailParties } from './compose-provider-mail.ts';
@@ -15,7 +15,7 @@ export interface ProviderList extends ProviderMailParties {
 
 /** The mail to a provider with all that happened in an hour and was not told by a mail of its own. */
 export function composeProviderList(list: ProviderList): MailContent {
-  const { entries, unlisted, provider } = list;
+  const { entries, unlisted, provider, writtenAt } = list;
   const language = languageOf(list);
   const { texts, locale } = language;
   const { subject, ...mailTexts } = texts.mails['provider-list'];
@@ -31,7 +31,7 @@ export function composeProviderList(list: ProviderList): MailContent {
   return contentOf(list, language, {
     parts: {
       tone: 'neutral',
-      subject: subject(singleLine(provider.name)),
+      subject: subject(singleLine(provider.name), formatStart(writtenAt, writtenAt, provider.timeZone, locale)),
       ...mailTexts,
       list: { rows, more: unlisted > 0 ? texts.provider.unlisted(unlisted) : undefined },
     },

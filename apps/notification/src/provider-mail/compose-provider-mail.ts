@@ -1,12 +1,21 @@
 import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider, ProviderRecipient } from '@scheduling/contracts/identity/v1';
-import { contactOf, formatMoment, formatPrice, multiLine, singleLine, titleOf } from '@scheduling/presentation';
+import {
+  contactOf,
+  formatMoment,
+  formatPrice,
+  formatStart,
+  multiLine,
+  singleLine,
+  titleOf,
+} from '@scheduling/presentation';
 import type { ProviderMailTemplate } from '@scheduling/runtime';
 import type { MailContent } from '../db/schema.ts';
 import { chooseLanguage, type Language } from '../language/language.ts';
 import type { Texts } from '../language/texts.ts';
 import { brandOf, imprintsOf } from '../mail/brand.ts';
 import { describeAppointment, type Detail } from '../mail/describe-appointment.ts';
+import { earlierOf } from '../mail/describe-changes.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from '../mail/layout.ts';
 import { senderNameOf, senderOf } from '../mail/mail-addresses.ts';
 import { person as byPerson } from '../mail/mail-of-change.ts';
@@ -25,6 +34,7 @@ export interface ProviderMailParties {
   provider: Provider;
   crm: Crm;
   senderAddress: string;
+  writtenAt: Date;
 }
 
 export interface ProviderMail extends ProviderMailParties {
@@ -57,10 +67,15 @@ export const providerMailTones: Record<ProviderMailTemplate, Tone> = {
 export function composeProviderMail(mail: ProviderMail): MailContent {
   const language = languageOf(mail);
   return contentOf(mail, language, {
-    replyTo:
-      mail.person?.email === undefined ? undefined : { name: singleLine(mail.person.name), address: mail.person.email },
+    replyTo: replyAddressOf(mail.person),
     parts: partsOf(mail, language),
   });
+}
+
+/** A server without SMTPUTF8 would refuse a mail with another one, which its recipient can do without. */
+function replyAddressOf(person: Person | undefined): MailContent['replyTo'] {
+  const isAscii = /^[\x21-\x7e]+@/.test(person?.email ?? '');
+  return isAscii ? { name: singleLine(person!.name), address: person!.email! } : undefined;
 }
 
 export function languageOf({ recipient, crm }: ProviderMailParties): Language {
@@ -83,6 +98,7 @@ export function contentOf(
     contact: [],
     reason: texts.provider.reason(singleLine(provider.name), senderNameOf(crm)),
     imprints: imprintsOf(crm),
+    automatic: texts.automatic,
     texts,
   };
   return {
@@ -97,20 +113,23 @@ export function contentOf(
   };
 }
 
-type SharedParts = 'locale' | 'brand' | 'name' | 'greeting' | 'contact' | 'reason' | 'imprints' | 'texts';
+type SharedParts = 'locale' | 'brand' | 'name' | 'greeting' | 'contact' | 'reason' | 'imprints' | 'automatic' | 'texts';
 
 function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailParts, SharedParts> {
-  const { template, mailData, person, provider, link } = mail;
+  const { template, mailData, person, provider, link, writtenAt } = mail;
   const { subject, ...mailTexts } = texts.mails[template];
   const start = formatMoment(mailData.start!, provider.timeZone, locale);
   const message = multiLine(mailData.message ?? '');
   return {
     tone: providerMailTones[template],
-    subject: subject(`${start}, ${titleOf(mailData, provider)}`),
+    subject: subject(titleOf(mailData, provider), formatStart(mailData.start!, writtenAt, provider.timeZone, locale)),
     ...mailTexts,
     cause: causeOf(mail, texts),
     facts: person && describePerson(person, texts),
-    appointment: describeAppointment(mailData, provider, locale, detailsOf(mail, { texts, locale })),
+    appointment: describeAppointment(mailData, provider, locale, {
+      details: detailsOf(mail, { texts, locale }),
+      earlier: earlierOf(mailData, provider, locale, texts),
+    }),
     message: message ? { label: labelOf(mail, texts), lines: message.split('\n') } : undefined,
     action:
       link === undefined

@@ -11,14 +11,18 @@ DECLARE
   list uuid;
 BEGIN
   WITH removed AS (
-    DELETE FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid RETURNING list_id
+    DELETE FROM provider_notice
+     WHERE crm_id = crm AND id IN (
+       SELECT id FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid ORDER BY id FOR UPDATE)
+    RETURNING list_id
   )
   SELECT array_agg(DISTINCT list_id) INTO lists FROM removed WHERE list_id IS NOT NULL;
 
   FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) RETURNING old.* LOOP
     CONTINUE WHEN erased.state <> 'pending';
-    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id)
-    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id
+    INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, recipient_id)
+    SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id,
+           coalesce(erased.user_id, erased.provider_id)
       FROM provider_notice AS entry WHERE entry.crm_id = crm AND entry.list_id = erased.id LIMIT 1
     ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
     RETURNING id INTO list;

@@ -1,6 +1,6 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
-import { currentContext, nameUuid, type ProviderMailTemplate } from '@scheduling/runtime';
+import { nameUuid, type ProviderMailTemplate } from '@scheduling/runtime';
 import type { ProviderMailRecipient } from '../db/schema.ts';
 import { person } from '../mail/mail-of-change.ts';
 
@@ -15,6 +15,7 @@ export interface ProviderNotice {
   aboutId: string;
   version: number;
   participationId: string;
+  participationVersion: number;
   /** The person; absent if it says nothing of one. */
   customerId: string | undefined;
   providerId: string;
@@ -32,16 +33,15 @@ export function providerNoticesOf(change: ParticipationChanged, eventId: string)
   if (template === undefined) return [];
   const { crmId, participationId, customerId = participationId, appointmentId, providerId, actor } = change;
   const isOfAppointment = isAboutAppointment(template);
-  const requestId = currentContext()?.requestId;
   return recipients.map((recipient) => ({
     crmId,
-    // All participations of an appointment are changed by one request.
-    eventId: isOfAppointment ? nameUuid(appointmentId, `${template} ${requestId}`) : eventId,
+    eventId: isOfAppointment ? (change.changeId ?? eventId) : eventId,
     recipient,
     template,
     aboutId: nameUuid(isOfAppointment ? appointmentId : participationId, recipient),
     version: isOfAppointment ? change.ordinal : change.version,
     participationId,
+    participationVersion: change.version,
     customerId: isOfAppointment ? undefined : customerId,
     providerId,
     actor,

@@ -13,8 +13,7 @@ BEGIN
   PERFORM FROM provider_notice WHERE crm_id = crm AND id = list AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
   SELECT array_agg(id) INTO present_ids FROM (SELECT id FROM provider_notice WHERE crm_id = crm AND list_id = list ORDER BY id FOR SHARE) AS entry;
-  IF coalesce(array_length(present_ids, 1), 0) <> jsonb_array_length(request -> 'entryIds')
-    OR EXISTS (SELECT FROM unnest(present_ids) AS present (id) WHERE NOT request -> 'entryIds' ? present.id::text) THEN
+  IF present_ids IS DISTINCT FROM (SELECT array_agg(id::uuid ORDER BY id::uuid) FROM jsonb_array_elements_text(request -> 'entryIds') AS given (id)) THEN
     UPDATE provider_notice SET lease = NULL, due_at = now() WHERE crm_id = crm AND id = list;
     RETURN 'false';
   END IF;

@@ -2,7 +2,7 @@
 -- recipient has got as many in this hour as one may, it becomes an entry of a list, which is written when the hour is over. Counting locks: no two mails are the
 -- last one.
 --
--- Request: crmId, id, lease; mail (the request of store_mail) and recipientDigest (hexadecimal), absent if there is nothing to send; customerId as stored; quota, how many
+-- Request: crmId, id, lease; mail (the request of store_mail), recipientId and recipientDigest (hexadecimal), absent if there is nothing to send; customerId as stored; quota, how many
 --   mails a recipient gets in windowSeconds (0: any number).
 -- Answer: whether the lease was held.
 CREATE OR REPLACE FUNCTION store_provider_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -28,7 +28,7 @@ BEGIN
     ON CONFLICT (crm_id, recipient_digest, until) DO UPDATE SET mails = known.mails + 1
     RETURNING mails INTO sent_this_hour;
     IF sent_this_hour > quota THEN
-      list := list_of_provider(notice, request ->> 'recipientDigest', window_end);
+      list := list_of_provider(notice, (request ->> 'recipientId')::uuid, window_end);
       UPDATE provider_notice SET state = 'listed', list_id = list, lease = NULL WHERE crm_id = crm AND id = notice.id;
       RETURN 'true';
     END IF;

@@ -1,9 +1,10 @@
 import type { ProviderRecipient } from '@scheduling/contracts/identity/v1';
+import { undefinedIfNotFound } from '@scheduling/errors';
 import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailIntent } from '../mail/store-mail.ts';
 import { composeProviderList } from './compose-provider-list.ts';
 import type { ProviderNoticeRow } from './provider-notice-table.ts';
-import { findProviderRecipient, intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
+import { intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
 
 /** A mail of more has too many bytes for some mail servers. */
 const maxShown = 1_000;
@@ -27,17 +28,25 @@ export async function writeProviderList(
     .execute();
   const entryIds = rows.map((row) => row.id);
   const told = await readEntries(dependencies, rows.slice(0, maxShown) as ProviderNoticeRow[]);
-  const recipient = await findRecipient(dependencies, list, told);
+  const recipient = told.length === 0 ? undefined : await findRecipient(dependencies, list);
   if (recipient === undefined) return { mail: undefined, entryIds };
   const entries = await inParts(told, async ({ row, ...entry }) => ({
     template: row.template,
     ...entry,
-    link: await issueDecisionLink(dependencies, row, recipient, entry),
+    link: await issueDecisionLink(dependencies, row, recipient),
   }));
   const { provider, crm } = await dependencies.findSenders(crmId, providerId);
   const { senderAddress } = dependencies;
   const unlisted = Math.max(0, rows.length - maxShown);
-  const content = composeProviderList({ entries, unlisted, recipient, provider, crm, senderAddress });
+  const content = composeProviderList({
+    entries,
+    unlisted,
+    recipient,
+    provider,
+    crm,
+    senderAddress,
+    writtenAt: new Date(),
+  });
   return { mail: intentOf(list, recipient, { content, sandbox: crm.sandbox }), entryIds };
 }
 
@@ -62,16 +71,11 @@ async function inParts<Item, Result>(items: Item[], work: (item: Item) => Promis
   return results;
 }
 
-/** That of a contact is known by the appointments. */
+/** As identity knows the recipient now; undefined if it has no address any more, or no access. */
 async function findRecipient(
-  dependencies: NotificationDependencies,
-  list: ProviderNoticeRow,
-  entries: Told[],
+  { identity }: NotificationDependencies,
+  { crmId, providerId, recipientId }: ProviderNoticeRow,
 ): Promise<ProviderRecipient | undefined> {
-  const contacts = new Set(entries.map(({ mailData }) => mailData.contactReference));
-  for (const contact of contacts) {
-    const recipient = await findProviderRecipient(dependencies, list, contact);
-    if (recipient !== undefined) return recipient;
-  }
-  return undefined;
+  const request = { crmId, providerId, recipientId: recipientId! };
+  return (await undefinedIfNotFound(identity.getProviderRecipient(request)))?.recipient;
 }

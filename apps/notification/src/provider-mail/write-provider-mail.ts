@@ -24,8 +24,18 @@ export async function writeProviderMail(
   ]);
   if (recipient === undefined) return undefined;
   const { senderAddress } = dependencies;
-  const link = await issueDecisionLink(dependencies, row, recipient, told);
-  const content = composeProviderMail({ template, actor, recipient, ...told, link, provider, crm, senderAddress });
+  const link = await issueDecisionLink(dependencies, row, recipient);
+  const content = composeProviderMail({
+    template,
+    actor,
+    recipient,
+    ...told,
+    link,
+    provider,
+    crm,
+    senderAddress,
+    writtenAt: new Date(),
+  });
   return intentOf(row, recipient, { content, sandbox: crm.sandbox });
 }
 
@@ -36,20 +46,34 @@ export interface Told {
   person: Person | undefined;
 }
 
-/** Undefined if there is no such booking or person any more. */
+/** Undefined if there is no such booking or person any more, or nothing left to decide about a request. */
 export async function readTold(
-  { participations, customers }: NotificationDependencies,
-  { crmId, participationId, version, template }: ProviderNoticeRow,
+  dependencies: NotificationDependencies,
+  row: ProviderNoticeRow,
 ): Promise<Told | undefined> {
-  const mailData = await undefinedIfNotFound(
-    participations.getParticipationMailData({ crmId, participationId: participationId!, version }),
-  );
+  const mailData = await readMailData(dependencies, row);
   if (mailData === undefined) return undefined;
+  const { template, crmId } = row;
   if (isAboutAppointment(template)) return { mailData, person: undefined };
+  if (isAboutRequest(template) && mailData.state !== ParticipationState.REQUESTED) return undefined;
   const { customerId, name = '', email, mobile, note } = mailData;
   if (customerId === undefined) return { mailData, person: { name, email, mobile, note } };
-  const person = await undefinedIfNotFound(customers.getRecipient({ crmId, customerId }));
+  const person = await undefinedIfNotFound(dependencies.customers.getRecipient({ crmId, customerId }));
   return person && { mailData, person };
+}
+
+/** By the first of its participations that still exists. */
+async function readMailData(
+  { participations }: NotificationDependencies,
+  { crmId, participationIds, participationVersion: version }: ProviderNoticeRow,
+): Promise<GetParticipationMailDataResponse | undefined> {
+  for (const participationId of participationIds) {
+    // What was true before this change.
+    const request = { crmId, participationId, version, toldVersion: version - 1 };
+    const mailData = await undefinedIfNotFound(participations.getParticipationMailData(request));
+    if (mailData !== undefined) return mailData;
+  }
+  return undefined;
 }
 
 /** Undefined if the provider has no such recipient. */
@@ -69,7 +93,7 @@ export async function findProviderRecipient(
 }
 
 export function intentOf(
-  { crmId, eventId, aboutId, version, template, participationId, customerId, providerId, actor }: ProviderNoticeRow,
+  { crmId, eventId, aboutId, version, template, customerId, providerId, actor }: ProviderNoticeRow,
   { userId }: ProviderRecipient,
   { content, sandbox }: Pick<MailIntent, 'content' | 'sandbox'>,
 ): MailIntent {
@@ -79,7 +103,6 @@ export function intentOf(
     aboutId,
     version,
     template,
-    participationId: participationId ?? undefined,
     customerId: customerId ?? undefined,
     userId,
     providerId,
@@ -92,12 +115,11 @@ export function intentOf(
 /** By which this recipient decides the request, as long as it waits and the recipient has this address and access. */
 export async function issueDecisionLink(
   { participations, pageUrl }: NotificationDependencies,
-  { crmId, participationId, template }: Pick<ProviderNoticeRow, 'crmId' | 'participationId' | 'template'>,
+  { crmId, participationIds, template }: Pick<ProviderNoticeRow, 'crmId' | 'participationIds' | 'template'>,
   { id: recipientId, email }: ProviderRecipient,
-  { mailData: { state } }: Told,
 ): Promise<string | undefined> {
-  if (!isAboutRequest(template) || state !== ParticipationState.REQUESTED) return undefined;
-  const link = { crmId, participationId: participationId!, recipientId, email };
+  if (!isAboutRequest(template)) return undefined;
+  const link = { crmId, participationId: participationIds[0]!, recipientId, email };
   const { token } = await participations.issueDecisionLink(link);
   return `${pageUrl}/decide/${token}`;
 }

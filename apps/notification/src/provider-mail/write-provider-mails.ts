@@ -47,7 +47,11 @@ export function startProviderMailWriting({
         id,
         lease,
         customerId: customerId ?? undefined,
-        ...(mail && { mail: { ...requestOf(mail), id, createdAt }, recipientDigest: digestOf(mail) }),
+        ...(mail && {
+          mail: { ...requestOf(mail), id, createdAt },
+          recipientDigest: digestOf(mail),
+          recipientId: mail.userId ?? mail.providerId,
+        }),
         ...(entryIds === undefined ? { quota, windowSeconds } : { entryIds }),
       };
       const name = entryIds === undefined ? 'store_provider_mail' : 'store_provider_list';

@@ -1,6 +1,6 @@
 import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
-import { type MailTemplate, type ParticipationMailTemplate, participationMailTemplates } from '@scheduling/runtime';
+import type { MailTemplate, ParticipationMailTemplate } from '@scheduling/runtime';
 import type { MailContent } from '../db/schema.ts';
 import { languages } from '../language/language.ts';
 import { composeParticipationMail } from '../mail/compose-participation-mail.ts';
@@ -14,6 +14,8 @@ export interface SampleMail {
   template: MailTemplate;
   language: string;
   content: MailContent;
+  /** The one that the person received before, about the same thing. */
+  before?: MailContent | undefined;
 }
 
 const participationId = '01990000-0000-7000-8000-000000000001';
@@ -52,31 +54,73 @@ const videoCall = {
   address: { kind: { $case: 'text' as const, value: 'https://meet.example/studio-sonnengruss' } },
 };
 
+/** The same at another time, and at another place. */
+const laterAppointment = {
+  ...appointment,
+  start: new Date('2027-07-05T16:00:00Z'),
+  end: new Date('2027-07-05T17:30:00Z'),
+};
+const elsewhere = {
+  ...laterAppointment,
+  address: { kind: { $case: 'text' as const, value: 'Stadtpark, große Wiese\n(bei Regen im Studio)' } },
+};
+const renamed = { ...elsewhere, description: 'Yoga am Abend' };
+
 interface Sample {
+  template: ParticipationMailTemplate;
   message?: string;
-  at?: typeof appointment | typeof videoCall;
+  at?: Pick<GetParticipationMailDataResponse, 'description' | 'start' | 'end' | 'address'> & { start: Date };
   actor?: string;
   /** What the link does. Absent: it moves and cancels. */
   link?: 'cancels' | 'shows';
 }
 
-const changes: Record<ParticipationMailTemplate, Sample> = {
-  'booking-confirmed': { message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.' },
-  'request-received': {},
-  'request-confirmed': { at: videoCall },
-  'request-declined': { message: 'An diesem Tag sind wir leider ausgebucht.' },
-  'request-withdrawn': { message: 'Ich bin leider krank.', actor: 'person' },
-  'booking-moved': { at: videoCall },
-  'appointment-changed': { link: 'shows' },
-  'request-changed': { link: 'cancels' },
-  'booking-cancelled': { at: videoCall },
-  'booking-reminder': { at: videoCall },
-  'appointment-cancelled': { message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
-};
+/** The mails that a person receives about a booking, or a request, one after the other. */
+const lives: Sample[][] = [
+  [
+    { template: 'booking-confirmed', message: 'Bitte eine Matte mitbringen. 🧘\nWir öffnen 15 Minuten vorher.' },
+    { template: 'appointment-changed', at: laterAppointment, message: 'Die Heizung wird am Vormittag gewartet.' },
+    { template: 'appointment-changed', at: elsewhere },
+    { template: 'appointment-changed', at: renamed, link: 'shows' },
+    { template: 'booking-moved', at: videoCall },
+    { template: 'booking-reminder', at: videoCall },
+    { template: 'booking-cancelled', at: videoCall },
+  ],
+  [
+    { template: 'request-received' },
+    { template: 'request-changed', at: elsewhere, link: 'cancels' },
+    { template: 'request-confirmed', at: elsewhere },
+    { template: 'appointment-cancelled', at: elsewhere, message: 'Unsere Lehrerin ist erkrankt – es tut uns leid!' },
+  ],
+  [
+    { template: 'request-received' },
+    { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
+  ],
+  [
+    { template: 'request-received' },
+    { template: 'request-withdrawn', message: 'Ich bin leider krank.', actor: 'person' },
+  ],
+];
+
+/** With nothing that an appointment, a provider and a CRM can do without. */
+const bareLife: Sample[] = [
+  {
+    template: 'booking-confirmed',
+    at: { start: appointment.start, end: appointment.end, description: undefined, address: undefined },
+  },
+  {
+    template: 'booking-moved',
+    at: { start: laterAppointment.start, end: laterAppointment.end, description: undefined, address: undefined },
+  },
+  {
+    template: 'booking-cancelled',
+    at: { start: laterAppointment.start, end: laterAppointment.end, description: undefined, address: undefined },
+  },
+];
 
 /**
- * Every mail in every language, with made-up data, of a CRM without a brand, whose mails have no link, and of one with a
- * brand and links.
+ * Every mail in every language, with made-up data, in the order in which persons receive them: of a CRM without a brand,
+ * whose mails have no link, of one with a brand and links, and of one of which nothing is known that need not be.
  */
 export function sampleMails(recipient: string): SampleMail[] {
   return [...languages.keys()].flatMap((language) => {
@@ -92,36 +136,31 @@ export function sampleMails(recipient: string): SampleMail[] {
       imprint: 'Studio-Verwaltung GmbH, Hafenstraße 3, 20457 Hamburg\nAG Hamburg HRB 54321, USt-IdNr. DE987654321',
     };
     const branded: Crm = { ...crm, logoUrl: 'https://booking.example/logo.png', colour: '#0b5d66' };
-    return [...samplesOf(crm, recipient), ...samplesOf(branded, recipient, 'https://booking.example/booking/c2FtcGxl')];
+    const { email: _email, phone: _phone, impressum: _impressum, ...bareProvider } = provider;
+    const { imprint: _imprint, ...bareCrm } = crm;
+    const link = 'https://booking.example/booking/c2FtcGxl';
+    return [
+      ...samplesOf({ crm, provider, address: recipient }),
+      ...samplesOf({ crm: branded, provider, address: recipient, link }),
+      ...aboutLife({ crm: { ...bareCrm, senderAddress: '' }, provider: bareProvider, address: recipient }, bareLife),
+    ];
   });
 }
 
-function samplesOf(crm: Crm, address: string, link?: string): SampleMail[] {
+interface Situation {
+  crm: Crm;
+  provider: Provider;
+  /** Of the recipient. */
+  address: string;
+  link?: string;
+}
+
+function samplesOf(situation: Situation): SampleMail[] {
+  const { crm, address } = situation;
   const { language } = crm;
-  const shared = {
-    provider,
-    crm,
-    senderAddress,
-    writtenAt,
-    organizer: organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined }),
-  };
-  const recipient = { name: 'Anna Beispiel', email: address, language };
-  const aboutChanges = participationMailTemplates.map((template) => ({
-    template,
-    content: composeParticipationMail({
-      ...shared,
-      participationId,
-      version: 1,
-      mail: { template, calendar: participationMailKinds[template].calendar },
-      actor: changes[template].actor ?? 'crm:sample',
-      recipient,
-      mailData: mailDataOf(changes[template]),
-      link,
-    }),
-  }));
   const removal = composeRemovalMail({
-    ...shared,
-    notice: { providerId: provider.id, ...recipient },
+    ...sharedOf(situation),
+    notice: { providerId: provider.id, ...recipientOf(situation) },
     removed: { participationId, version: 2, ...videoCall, neverInvited: false },
   });
   const user = {
@@ -137,16 +176,54 @@ function samplesOf(crm: Crm, address: string, link?: string): SampleMail[] {
     senderAddress,
     publicUrl: 'https://booking.example',
   });
-  const samples: Omit<SampleMail, 'language'>[] = [
-    ...aboutChanges,
-    { template: 'removed-by-deletion', content: removal },
-    { template: 'email-verification', content: verification },
+  const mails = lives.flatMap((life) => aboutLife(situation, life));
+  const before = mails.find(({ template }) => template === 'booking-reminder')?.content;
+  return [
+    ...mails,
+    { template: 'removed-by-deletion', language, content: removal, before },
+    { template: 'email-verification', language, content: verification },
+    ...sampleProviderMails({ provider, crm, senderAddress, writtenAt }, address, {
+      before: mailDataOf({ template: 'booking-confirmed' }, undefined),
+      moved: mailDataOf({ template: 'booking-moved', at: laterAppointment }, { template: 'booking-confirmed' }),
+    }),
   ];
-  const toProvider = sampleProviderMails({ provider, crm, senderAddress }, address, mailDataOf({}));
-  return [...samples.map((sample) => ({ ...sample, language })), ...toProvider];
 }
 
-function mailDataOf({ message, at = appointment, link }: Sample): GetParticipationMailDataResponse {
+/** Each with the one before. */
+function aboutLife(situation: Situation, life: Sample[]): SampleMail[] {
+  const { crm, link } = situation;
+  const mails: SampleMail[] = [];
+  for (const [index, sample] of life.entries()) {
+    const { template, actor = 'crm:sample' } = sample;
+    const content = composeParticipationMail({
+      ...sharedOf(situation),
+      participationId,
+      version: index + 1,
+      mail: { template, calendar: participationMailKinds[template].calendar },
+      actor,
+      recipient: recipientOf(situation),
+      mailData: mailDataOf(sample, life[index - 1]),
+      link,
+    });
+    mails.push({ template, language: crm.language, content, before: mails.at(-1)?.content });
+  }
+  return mails;
+}
+
+function sharedOf({ crm, provider, address }: Situation) {
+  const organizer = organizerOf(provider, senderOf(crm, senderAddress), { attendeeAddress: address, known: undefined });
+  return { provider, crm, senderAddress, writtenAt, organizer };
+}
+
+function recipientOf({ crm: { language }, address }: Situation) {
+  return { name: 'Anna Beispiel', email: address, language };
+}
+
+function mailDataOf(
+  { template, message, at = appointment, link }: Sample,
+  before: Sample | undefined,
+): GetParticipationMailDataResponse {
+  const isChange = template === 'booking-moved' || template.endsWith('-changed');
   const deadline = new Date(at.start.getTime() - 24 * 3_600_000);
   return {
     ...at,
@@ -159,5 +236,6 @@ function mailDataOf({ message, at = appointment, link }: Sample): GetParticipati
     selfService: true,
     cancellableUntil: link === 'shows' ? undefined : deadline,
     movableUntil: link === undefined ? deadline : undefined,
+    previous: isChange ? (before?.at ?? appointment) : undefined,
   };
 }

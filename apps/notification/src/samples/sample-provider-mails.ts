@@ -20,25 +20,27 @@ const link = 'https://booking.example/decide/c2FtcGxl';
 
 /** Every mail to a provider, with made-up data. */
 export function sampleProviderMails(
-  shared: { provider: Provider; crm: Crm; senderAddress: string },
+  shared: { provider: Provider; crm: Crm; senderAddress: string; writtenAt: Date },
   email: string,
-  mailData: GetParticipationMailDataResponse,
+  { before, moved }: Record<'before' | 'moved', GetParticipationMailDataResponse>,
 ) {
   const { language } = shared.crm;
   const recipient = { id: shared.provider.id, email, name: shared.provider.name, contact: false };
+  const dataOf = (template: ProviderMailTemplate) => (/moved|changed/.test(template) ? moved : before);
   return providerMailTemplates.map((template) => {
     if (template === 'provider-list') {
       const entries = providerMailTemplates
         .filter((each) => each !== template)
         .map((each) => ({
           template: each,
-          actor: 'crm:sample',
-          mailData,
+          mailData: dataOf(each),
+          link: isAboutRequest(each) ? link : undefined,
           person: isAboutAppointment(each) ? undefined : customer,
         }));
       return { template, language, content: composeProviderList({ ...shared, recipient, entries, unlisted: 12 }) };
     }
     const { actor = 'crm:sample', message, note } = changes[template] ?? {};
+    const mailData = dataOf(template);
     const person = isAboutAppointment(template) ? undefined : { ...customer, note };
     const mail = {
       ...shared,

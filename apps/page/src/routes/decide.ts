@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decisionLink } from '../booking-links.ts';
 import type { Clients } from '../clients.ts';
 import { describeRequest, type DecisionForm, type RequestVisit } from '../describe-request.ts';
-import { fieldOf, shownStartOf } from '../form-posts.ts';
+import { fieldOf } from '../form-posts.ts';
 import { pageLanguage } from '../page-language.ts';
 import { renderPage, sendPage } from '../render-page.ts';
 import { textsOf } from '../texts/texts-of.ts';
@@ -36,16 +36,19 @@ export function decideRoutes({ decisions, providers }: Clients, basePath: string
       const decision = fieldOf(request, 'decision');
       const again = async (status: number, error: DecisionForm['error']) => {
         const { booking } = await decisions.getRequestedBooking({ token });
+        // Pressed twice.
+        if (booking!.decision?.own && decision === (booking!.decision.confirmed ? 'confirm' : 'decline'))
+          return reply.redirect(linkOf(request), 303);
         const visit = await open(request, booking);
         // Decided by somebody else in the meantime: the page says what, and who.
         const isWaiting = visit.booking.state === ParticipationState.REQUESTED;
         return sendPage(reply, isWaiting ? status : 409, pageOf(visit, linkOf(request), { message, error }));
       };
       if (decision !== 'confirm' && decision !== 'decline') return again(400, 'noDecision');
+      const confirm = decision === 'confirm';
       try {
-        const start = shownStartOf(request);
-        const confirm = decision === 'confirm';
-        await decisions.decideRequestedBooking({ token, confirm, message: message || undefined, start });
+        const shown = fieldOf(request, 'shown') ?? '';
+        await decisions.decideRequestedBooking({ token, confirm, message: message || undefined, shown });
         return await reply.redirect(linkOf(request), 303);
       } catch (error) {
         const known = error instanceof DomainError ? errorsOfForm.get(error.code) : undefined;

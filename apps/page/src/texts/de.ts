@@ -176,7 +176,7 @@ export const texts: Texts = {
     },
     errors: {
       invalidMessage: { title: 'Bitte prüfen Sie Ihre Nachricht', text: 'Sie darf höchstens 500 Zeichen haben.' },
-      changed: { title: 'Die Zeit wurde inzwischen geändert', text: 'Bitte prüfen Sie die neue Zeit.' },
+      changed: { title: 'Der Termin wurde inzwischen geändert', text: 'Bitte prüfen Sie die neuen Angaben.' },
       full: {
         title: 'Es ist kein Platz mehr frei',
         text: 'Es wurde nichts geändert. Sie können die Anfrage hier ablehnen oder den Termin in Ihrer Software überbuchen.',

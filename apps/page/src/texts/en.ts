@@ -156,7 +156,7 @@ export const texts: Texts = {
     },
     errors: {
       invalidMessage: { title: 'Please check your message', text: 'The message may have at most 500 characters.' },
-      changed: { title: 'The time has been changed in the meantime', text: 'Please check the new time.' },
+      changed: { title: 'The appointment has been changed in the meantime', text: 'Please check the new details.' },
       full: {
         title: 'No place is free any more',
         text: 'Nothing was changed. You can decline the request here, or overbook the appointment in your own software.',

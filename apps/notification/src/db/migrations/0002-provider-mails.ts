@@ -6,9 +6,6 @@ import { type Kysely, sql } from 'kysely';
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
-    ALTER TABLE mail
-      ADD COLUMN participation_id uuid;
-
     CREATE TABLE provider_notice (
       crm_id text NOT NULL,
       id uuid NOT NULL DEFAULT uuidv7(),
@@ -17,7 +14,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       template text NOT NULL,
       about_id uuid NOT NULL,
       version integer NOT NULL,
-      participation_id uuid,
+      participation_ids uuid[] NOT NULL DEFAULT '{}',
+      participation_version integer NOT NULL DEFAULT 0,
       customer_id uuid,
       provider_id uuid NOT NULL,
       actor text NOT NULL,
@@ -25,6 +23,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       traceparent text,
       state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'listed')),
       list_id uuid,
+      recipient_id uuid,
       attempts integer NOT NULL DEFAULT 0,
       failures integer NOT NULL DEFAULT 0,
       due_at timestamptz NOT NULL DEFAULT now(),
@@ -50,5 +49,16 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       mails integer NOT NULL,
       PRIMARY KEY (crm_id, recipient_digest, until)
     );
-    CREATE INDEX provider_mail_count_until ON provider_mail_count (until)`.execute(db);
+    CREATE INDEX provider_mail_count_until ON provider_mail_count (until);
+
+    -- Whichever version of the service erases a person.
+    CREATE FUNCTION erase_customer_from_lists() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM erase_from_lists(jsonb_build_object('crmId', NEW.crm_id, 'customerId', NEW.customer_id));
+      RETURN NULL;
+    END
+    $$;
+    CREATE TRIGGER customer_erased AFTER INSERT ON erased_customer FOR EACH ROW EXECUTE FUNCTION erase_customer_from_lists()`.execute(
+    db,
+  );
 }

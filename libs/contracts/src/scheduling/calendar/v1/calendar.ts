@@ -585,6 +585,16 @@ export interface GetParticipationMailDataRequest {
   crmId: string;
   participationId: string;
   version: number;
+  /** The version of which the person knows the time, place and title by an earlier mail. Absent: that of the last earlier change with a mail. */
+  toldVersion?: number | undefined;
+}
+
+/** What an appointment was before a change. */
+export interface PreviousAppointment {
+  start?: Date | undefined;
+  end?: Date | undefined;
+  description?: string | undefined;
+  address?: Location | undefined;
 }
 
 export interface GetParticipationMailDataResponse {
@@ -623,6 +633,10 @@ export interface GetParticipationMailDataResponse {
   /** The same for moving it, which may not be allowed. */
   movableUntil?: Date | undefined;
   state: ParticipationState;
+  /** What the person was told before the mail about the requested version. Absent if that is not certain. */
+  previous?:
+    | PreviousAppointment
+    | undefined;
   /** Of the appointment. */
   contactReference?:
     | string
@@ -728,8 +742,8 @@ export interface DecideRequestedBookingRequest {
   message?:
     | string
     | undefined;
-  /** As in CancelOwnBookingRequest. */
-  start?: Date | undefined;
+  /** That of the request when it was shown: if the appointment says something else by now, nothing is decided. */
+  shown: string;
 }
 
 export interface DecideRequestedBookingResponse {
@@ -760,12 +774,16 @@ export interface RequestedBooking {
   language?:
     | string
     | undefined;
-  /** Who asks for what; absent once it does not wait any more. */
+  /** Who asks for what; absent once it is decided, or its appointment has begun. */
   waiting?:
     | WaitingRequest
     | undefined;
   /** Absent if it was not decided by a link. */
-  decision?: Decision | undefined;
+  decision?:
+    | Decision
+    | undefined;
+  /** Identifies what the appointment says. */
+  shown: string;
 }
 
 export interface WaitingRequest {
@@ -792,7 +810,11 @@ export interface Decision {
     | Date
     | undefined;
   /** Whose link it was; absent if it is no longer known. */
-  by?: string | undefined;
+  by?:
+    | string
+    | undefined;
+  /** It was this link. */
+  own: boolean;
 }
 
 export interface GetOwnBookingRequest {
@@ -4966,7 +4988,7 @@ export const UpdateParticipationResponse: MessageFns<UpdateParticipationResponse
 };
 
 function createBaseGetParticipationMailDataRequest(): GetParticipationMailDataRequest {
-  return { crmId: "", participationId: "", version: 0 };
+  return { crmId: "", participationId: "", version: 0, toldVersion: undefined };
 }
 
 export const GetParticipationMailDataRequest: MessageFns<GetParticipationMailDataRequest> = {
@@ -4979,6 +5001,9 @@ export const GetParticipationMailDataRequest: MessageFns<GetParticipationMailDat
     }
     if (message.version !== 0) {
       writer.uint32(24).uint32(message.version);
+    }
+    if (message.toldVersion !== undefined) {
+      writer.uint32(32).uint32(message.toldVersion);
     }
     return writer;
   },
@@ -5020,6 +5045,14 @@ export const GetParticipationMailDataRequest: MessageFns<GetParticipationMailDat
             message.version = reader.uint32();
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.toldVersion = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5040,6 +5073,100 @@ export const GetParticipationMailDataRequest: MessageFns<GetParticipationMailDat
     message.crmId = object.crmId ?? "";
     message.participationId = object.participationId ?? "";
     message.version = object.version ?? 0;
+    message.toldVersion = object.toldVersion ?? undefined;
+    return message;
+  },
+};
+
+function createBasePreviousAppointment(): PreviousAppointment {
+  return { start: undefined, end: undefined, description: undefined, address: undefined };
+}
+
+export const PreviousAppointment: MessageFns<PreviousAppointment> = {
+  encode(message: PreviousAppointment, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(10).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(18).fork()).join();
+    }
+    if (message.description !== undefined) {
+      writer.uint32(26).string(message.description);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PreviousAppointment {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePreviousAppointment();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PreviousAppointment>): PreviousAppointment {
+    return PreviousAppointment.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PreviousAppointment>): PreviousAppointment {
+    const message = createBasePreviousAppointment();
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.description = object.description ?? undefined;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
     return message;
   },
 };
@@ -5062,6 +5189,7 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     cancellableUntil: undefined,
     movableUntil: undefined,
     state: ParticipationState.UNSPECIFIED,
+    previous: undefined,
     contactReference: undefined,
     mobile: undefined,
     note: undefined,
@@ -5117,6 +5245,9 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     }
     if (message.state !== ParticipationState.UNSPECIFIED) {
       writer.uint32(128).int32(participationStateToNumber(message.state));
+    }
+    if (message.previous !== undefined) {
+      PreviousAppointment.encode(message.previous, writer.uint32(138).fork()).join();
     }
     if (message.contactReference !== undefined) {
       writer.uint32(146).string(message.contactReference);
@@ -5271,6 +5402,14 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             message.state = participationStateFromJSON(reader.int32());
             continue;
           }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.previous = PreviousAppointment.decode(reader, reader.uint32());
+            continue;
+          }
           case 18: {
             if (tag !== 146) {
               break;
@@ -5330,6 +5469,9 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     message.cancellableUntil = object.cancellableUntil ?? undefined;
     message.movableUntil = object.movableUntil ?? undefined;
     message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.previous = (object.previous !== undefined && object.previous !== null)
+      ? PreviousAppointment.fromPartial(object.previous)
+      : undefined;
     message.contactReference = object.contactReference ?? undefined;
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
@@ -6183,7 +6325,7 @@ export const GetRequestedBookingResponse: MessageFns<GetRequestedBookingResponse
 };
 
 function createBaseDecideRequestedBookingRequest(): DecideRequestedBookingRequest {
-  return { token: "", confirm: false, message: undefined, start: undefined };
+  return { token: "", confirm: false, message: undefined, shown: "" };
 }
 
 export const DecideRequestedBookingRequest: MessageFns<DecideRequestedBookingRequest> = {
@@ -6197,8 +6339,8 @@ export const DecideRequestedBookingRequest: MessageFns<DecideRequestedBookingReq
     if (message.message !== undefined) {
       writer.uint32(26).string(message.message);
     }
-    if (message.start !== undefined) {
-      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    if (message.shown !== "") {
+      writer.uint32(34).string(message.shown);
     }
     return writer;
   },
@@ -6245,7 +6387,7 @@ export const DecideRequestedBookingRequest: MessageFns<DecideRequestedBookingReq
               break;
             }
 
-            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            message.shown = reader.string();
             continue;
           }
         }
@@ -6268,7 +6410,7 @@ export const DecideRequestedBookingRequest: MessageFns<DecideRequestedBookingReq
     message.token = object.token ?? "";
     message.confirm = object.confirm ?? false;
     message.message = object.message ?? undefined;
-    message.start = object.start ?? undefined;
+    message.shown = object.shown ?? "";
     return message;
   },
 };
@@ -6344,6 +6486,7 @@ function createBaseRequestedBooking(): RequestedBooking {
     language: undefined,
     waiting: undefined,
     decision: undefined,
+    shown: "",
   };
 }
 
@@ -6384,6 +6527,9 @@ export const RequestedBooking: MessageFns<RequestedBooking> = {
     }
     if (message.decision !== undefined) {
       Decision.encode(message.decision, writer.uint32(98).fork()).join();
+    }
+    if (message.shown !== "") {
+      writer.uint32(106).string(message.shown);
     }
     return writer;
   },
@@ -6497,6 +6643,14 @@ export const RequestedBooking: MessageFns<RequestedBooking> = {
             message.decision = Decision.decode(reader, reader.uint32());
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.shown = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6532,6 +6686,7 @@ export const RequestedBooking: MessageFns<RequestedBooking> = {
     message.decision = (object.decision !== undefined && object.decision !== null)
       ? Decision.fromPartial(object.decision)
       : undefined;
+    message.shown = object.shown ?? "";
     return message;
   },
 };
@@ -6685,7 +6840,7 @@ export const WaitingRequest: MessageFns<WaitingRequest> = {
 };
 
 function createBaseDecision(): Decision {
-  return { confirmed: false, at: undefined, by: undefined };
+  return { confirmed: false, at: undefined, by: undefined, own: false };
 }
 
 export const Decision: MessageFns<Decision> = {
@@ -6698,6 +6853,9 @@ export const Decision: MessageFns<Decision> = {
     }
     if (message.by !== undefined) {
       writer.uint32(26).string(message.by);
+    }
+    if (message.own !== false) {
+      writer.uint32(32).bool(message.own);
     }
     return writer;
   },
@@ -6739,6 +6897,14 @@ export const Decision: MessageFns<Decision> = {
             message.by = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.own = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6759,6 +6925,7 @@ export const Decision: MessageFns<Decision> = {
     message.confirmed = object.confirmed ?? false;
     message.at = object.at ?? undefined;
     message.by = object.by ?? undefined;
+    message.own = object.own ?? false;
     return message;
   },
 };
@@ -12319,7 +12486,7 @@ export const PersonServiceClient = makeGenericClientConstructor(
  */
 export type DecisionServiceService = typeof DecisionServiceService;
 export const DecisionServiceService = {
-  /** The request, with the person as long as it waits; after that only what was decided. */
+  /** The request, with the person until it is decided, or until its appointment begins; after that only what was decided. */
   getRequestedBooking: {
     path: "/scheduling.calendar.v1.DecisionService/GetRequestedBooking" as const,
     requestStream: false as const,
@@ -12333,8 +12500,8 @@ export const DecisionServiceService = {
   },
   /**
    * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
-   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
-   * start, participation.capacity_exhausted.
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed if the
+   * appointment says something else than was shown, participation.capacity_exhausted.
    */
   decideRequestedBooking: {
     path: "/scheduling.calendar.v1.DecisionService/DecideRequestedBooking" as const,
@@ -12351,18 +12518,18 @@ export const DecisionServiceService = {
 } as const;
 
 export interface DecisionServiceServer extends UntypedServiceImplementation {
-  /** The request, with the person as long as it waits; after that only what was decided. */
+  /** The request, with the person until it is decided, or until its appointment begins; after that only what was decided. */
   getRequestedBooking: handleUnaryCall<GetRequestedBookingRequest, GetRequestedBookingResponse>;
   /**
    * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
-   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
-   * start, participation.capacity_exhausted.
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed if the
+   * appointment says something else than was shown, participation.capacity_exhausted.
    */
   decideRequestedBooking: handleUnaryCall<DecideRequestedBookingRequest, DecideRequestedBookingResponse>;
 }
 
 export interface DecisionServiceClient extends Client {
-  /** The request, with the person as long as it waits; after that only what was decided. */
+  /** The request, with the person until it is decided, or until its appointment begins; after that only what was decided. */
   getRequestedBooking(
     request: GetRequestedBookingRequest,
     callback: (error: ServiceError | null, response: GetRequestedBookingResponse) => void,
@@ -12380,8 +12547,8 @@ export interface DecisionServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Confirms or declines it, as UpdateParticipation does, with a mail to the person. INVALID_ARGUMENT (participation.invalid) for a message of more than 500
-   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed for another
-   * start, participation.capacity_exhausted.
+   * characters, FAILED_PRECONDITION (link.not_allowed) if it does not wait any more, link.too_late once the appointment has begun, link.changed if the
+   * appointment says something else than was shown, participation.capacity_exhausted.
    */
   decideRequestedBooking(
     request: DecideRequestedBookingRequest,

@@ -315,6 +315,8 @@ export interface ParticipationChanged {
   notifyProvider: boolean;
   /** It was a request that the provider has decided by the link in a mail. */
   decided: boolean;
+  /** The same for all participations of an appointment that were changed with it. */
+  changeId?: string | undefined;
 }
 
 /** calendar: the time has come to remind a participant of an appointment. */
@@ -1023,6 +1025,7 @@ function createBaseParticipationChanged(): ParticipationChanged {
     previousOrdinal: 0,
     notifyProvider: false,
     decided: false,
+    changeId: undefined,
   };
 }
 
@@ -1084,6 +1087,9 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     }
     if (message.decided !== false) {
       writer.uint32(152).bool(message.decided);
+    }
+    if (message.changeId !== undefined) {
+      writer.uint32(162).string(message.changeId);
     }
     return writer;
   },
@@ -1253,6 +1259,14 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
             message.decided = reader.bool();
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.changeId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1289,6 +1303,7 @@ export const ParticipationChanged: MessageFns<ParticipationChanged> = {
     message.previousOrdinal = object.previousOrdinal ?? 0;
     message.notifyProvider = object.notifyProvider ?? false;
     message.decided = object.decided ?? false;
+    message.changeId = object.changeId ?? undefined;
     return message;
   },
 };
