@@ -36,6 +36,13 @@ export const callers = {
     confirmAttendance: ['page'],
     listOwnTimes: ['page'],
     moveOwnBooking: ['page'],
+    readCalendar: ['page'],
+  },
+  CalendarSubscriptionService: {
+    createCalendar: ['gateway'],
+    listCalendars: ['gateway'],
+    deleteCalendar: ['gateway'],
+    replaceCalendarSecret: ['gateway'],
   },
   DecisionService: {
     getRequestedBooking: ['page'],

@@ -1,5 +1,7 @@
 import {
   type BookingRules as BookingRulesMessage,
+  type Calendar,
+  CalendarDetails,
   Confirmation,
   type GetParticipationMailDataResponse,
   type Location as LocationMessage,
@@ -23,6 +25,7 @@ import type { RequestedBooking } from './decision/requested-booking.ts';
 import type { OwnBooking } from './person/own-booking.ts';
 import type { OwnTime } from './person/list-own-times.ts';
 import { type BookingRules, isSelfService } from './slot/booking-rules.ts';
+import type { CalendarSubscriptionRow } from './subscription/calendar-subscription.ts';
 import type { TimeslotRecord } from './timeslot/timeslot.ts';
 
 export function toTimeslotMessage({ json, appointments }: TimeslotRecord): Timeslot {
@@ -168,6 +171,17 @@ export function toJsonList(elements: string[]): Buffer {
 
 export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
   return { ...withoutNulls(rules), confirmation: Confirmation[rules.confirmation], selfService: isSelfService(rules) };
+}
+
+export function toCalendarMessage(row: CalendarSubscriptionRow): Calendar {
+  const { reference, resourceReference, contactReference, details, createdAt } = row;
+  return {
+    reference,
+    resourceReference: resourceReference ?? undefined,
+    contactReference: contactReference ?? undefined,
+    details: CalendarDetails[details],
+    createdAt,
+  };
 }
 
 export function fromLocationMessage(message: LocationMessage | undefined): Location | undefined {

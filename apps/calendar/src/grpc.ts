@@ -4,6 +4,8 @@ import {
   BookingServiceService,
   type BookSlotRequest,
   type ChangeBookingResponse,
+  CalendarDetails,
+  CalendarSubscriptionServiceService,
   Confirmation,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
@@ -46,6 +48,7 @@ import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,
   fromLocationMessage,
+  toCalendarMessage,
   toJsonList,
   toListMessage,
   toMailDataMessage,
@@ -76,6 +79,11 @@ import { changeBooking } from './slot/change-booking.ts';
 import { listSlots } from './slot/list-slots.ts';
 import type { Place } from './slot/place.ts';
 import { writeSlot } from './slot/slot.ts';
+import { createCalendar } from './subscription/create-calendar.ts';
+import { deleteCalendar } from './subscription/delete-calendar.ts';
+import { listCalendars } from './subscription/list-calendars.ts';
+import { readCalendar } from './subscription/read-calendar.ts';
+import { replaceCalendarSecret } from './subscription/replace-calendar-secret.ts';
 import { createTimeslots } from './timeslot/create-timeslots.ts';
 import { deleteTimeslot } from './timeslot/delete-timeslot.ts';
 import { listTimeslots } from './timeslot/list-timeslots.ts';
@@ -91,6 +99,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostDecisionService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
+    hostCalendarSubscriptionService(dependencies),
     hostReferenceService(dependencies),
     hostCustomerRemovalService(dependencies),
     hostCustomerCopyService(dependencies),
@@ -227,6 +236,15 @@ function hostPersonService(dependencies: CalendarDependencies): HostedService {
         const moved = await moveOwnBooking(dependencies, { ...request, place: readOwnPlace(place) });
         return { booking: toOwnBookingMessage(moved) };
       },
+      readCalendar: async (request) => {
+        const { events, resourceReference, contactReference, ...calendar } = await readCalendar(dependencies, request);
+        return {
+          ...calendar,
+          resourceReference: resourceReference ?? undefined,
+          contactReference: contactReference ?? undefined,
+          events: events === undefined ? undefined : Buffer.from(events),
+        };
+      },
     },
     {
       light: ['getOwnBooking', 'cancelOwnBooking', 'confirmAttendance', 'moveOwnBooking'],
@@ -235,9 +253,16 @@ function hostPersonService(dependencies: CalendarDependencies): HostedService {
   );
 }
 
-/** Those of a CRM's pages. A token that is none of ours needs no query. */
-function turnOfPages({ links }: CalendarDependencies, { token }: { token: string }): Turn | undefined {
-  const link = links.read(token);
+/**
+ * Those of a CRM's pages. A token that is none of ours needs no query. Whose a calendar is would take one, so all
+ * calendars together have the turns of one CRM.
+ */
+function turnOfPages(
+  { links }: CalendarDependencies,
+  request: { token: string } | { secret: string },
+): Turn | undefined {
+  if ('secret' in request) return { owner: 'calendars' };
+  const link = links.read(request.token);
   return link && { owner: `pages of ${link.crmId}`, part: partOfPages };
 }
 
@@ -258,6 +283,31 @@ function hostDecisionService(dependencies: CalendarDependencies): HostedService 
       turnOf: (request) => turnOfPages(dependencies, request),
     },
   );
+}
+
+function hostCalendarSubscriptionService(dependencies: CalendarDependencies): HostedService {
+  return hostService(CalendarSubscriptionServiceService, callers.CalendarSubscriptionService, {
+    createCalendar: async ({ resourceReference, contactReference, details, ...request }) => {
+      const content = {
+        resourceReference: resourceReference ?? null,
+        contactReference: contactReference ?? null,
+        details: fromEnumMessage(CalendarDetails, details, 'calendar.invalid', '/details'),
+      };
+      const { row, ...created } = await createCalendar(dependencies, { ...request, content });
+      return { calendar: toCalendarMessage(row), ...created };
+    },
+    listCalendars: async (request) => ({
+      calendars: (await listCalendars(dependencies, request)).map(toCalendarMessage),
+    }),
+    deleteCalendar: async (request) => {
+      await deleteCalendar(dependencies, request);
+      return {};
+    },
+    replaceCalendarSecret: async (request) => {
+      const { row, secret } = await replaceCalendarSecret(dependencies, request);
+      return { calendar: toCalendarMessage(row), secret };
+    },
+  });
 }
 
 function hostBookingService(dependencies: CalendarDependencies): HostedService {

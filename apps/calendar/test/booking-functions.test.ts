@@ -204,6 +204,7 @@ describe('the signature of every function', () => {
       'read_appointment: request jsonb -> TABLE(appointment text)',
       'read_appointments: request jsonb -> TABLE(id uuid, "startsAt" timestamp with time zone, appointment text)',
       'read_appointments_by_id: request jsonb -> TABLE(appointment text)',
+      'read_calendar: request jsonb -> TABLE(digest text, "changedAt" bigint, fingerprint text, "comparedAt" timestamp with time zone, "isUnchanged" boolean, facts text, shown json)',
       'read_participations: request jsonb -> TABLE(participation text, "startsAt" timestamp with time zone, "appointmentId" uuid, "participationId" uuid)',
       'read_slots: request jsonb -> TABLE("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)',
       'read_timeslots: request jsonb -> TABLE("timeslotId" uuid, "timeslotStartsAt" timestamp with time zone, "appointmentId" uuid, ' +

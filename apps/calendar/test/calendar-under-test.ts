@@ -1,6 +1,7 @@
 import {
   AppointmentServiceService,
   BookingServiceService,
+  CalendarSubscriptionServiceService,
   type CreateAppointmentRequest,
   type CreateParticipationRequest,
   CustomerCopyServiceService,
@@ -52,6 +53,7 @@ export interface Calendar extends AsyncDisposable {
   participations: ParsingParticipations;
   bookings: ParsingBookings;
   persons: RpcClient<typeof PersonServiceService>;
+  calendars: RpcClient<typeof CalendarSubscriptionServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
@@ -121,6 +123,7 @@ export async function startCalendarBeside(
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
     const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
+    const calendars = replica.use(createClient(CalendarSubscriptionServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
@@ -135,6 +138,7 @@ export async function startCalendarBeside(
       participations: parsingParticipations(participations),
       bookings: parsingBookings(bookings),
       persons,
+      calendars,
       removals,
       copies,
       clocks,

@@ -1,6 +1,7 @@
 import { createDatabase, type Database } from '@scheduling/postgres';
 import { createMigratedDatabase, longTimeout, testLogger } from '@scheduling/testing';
 import { type Compilable, sql } from 'kysely';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateCalendarDatabase } from '../src/db/migrate.ts';
 import type { CalendarSchema } from '../src/db/schema.ts';
@@ -126,7 +127,7 @@ interface Reading {
 }
 
 /** Functions that have their main statement planned for each request. */
-const plannedEachTime = new Set(['read_appointments', 'read_participations']);
+const plannedEachTime = new Set(['read_appointments', 'read_participations', 'read_calendar']);
 
 /**
  * What a reading function reads. Statements that are planned once have plans for any request, to which a connection
@@ -248,6 +249,28 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       // The appointments, which may have one participation each.
       expect(entries).toBeLessThan(2 * 510);
     }
+  });
+
+  it.each([
+    ['a provider', null, 5_000, 'appointment_by_start'],
+    // A twentieth of those of the provider in that time, without the cancelled ones and those without anybody.
+    ['a resource', 'resource-5', 540, 'appointment_by_resource'],
+  ])('for a calendar of %s, which reads hardly more than it shows', async (_, resourceReference, count, index) => {
+    const subscriptionId = randomUUIDv7();
+    const row = { crmId, id: subscriptionId, providerId, reference: subscriptionId, details: 'CONTACT' as const };
+    const secretHash = randomBytes(32);
+    await database.kysely
+      .insertInto('calendarSubscription')
+      .values({ ...row, secretHash, resourceReference })
+      .execute();
+    const { rows, scanned, entries, indexes } = await read('read_calendar', { crmId, subscriptionId }, { now: from });
+    expect((rows[0]!['facts'] as string).split('\n')).toHaveLength(count);
+    // That have a row or two.
+    expect(scanned.filter((table) => table !== 'calendar_subscription' && table !== 'shown_appointment')).toEqual([]);
+    expect(indexes).toContain(index);
+    // Of each: the entry in the list, the row, twice, whether it has a participation, those that are counted and shown, and
+    // their customers.
+    expect(entries).toBeLessThan(10 * count);
   });
 
   it('for appointments that are known, with their participations', async () => {

@@ -232,6 +232,7 @@ function shown({ crm, own, sibling }: Party, place: Place, { status, headers, te
     [...crms, ...labels]
       // The lines of a calendar file are folded.
       .reduce((result, [value, label]) => result.replaceAll(value, label), each.replaceAll(String.raw`\r\n `, ''))
+      .replaceAll(/(?<=\/calendar\/)[\w-]{43}/g, 'secret')
       .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid')
       .replaceAll(/[\da-f]{12}/g, 'unique')
       .replaceAll(/whsec_[\w+/=]+/g, 'secret')

@@ -48,6 +48,7 @@ const order = [
   'createBooking',
   'changeBooking',
   'updateBookingRules',
+  'createCalendar',
   'updateCustomer',
   'deleteAppointmentsWithoutNotification',
   'deleteCustomer',
@@ -66,6 +67,7 @@ const parameters: Record<string, string> = {
   customerRef: 'c-1@acme',
   userRef: '4711@acme',
   resourceRef: 'room-1@acme',
+  calendarRef: 'cal-1@acme',
   webhookRef: 'w-1@acme',
 };
 
@@ -239,6 +241,7 @@ function withoutChance(answer: unknown): unknown {
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => {
     if (['requestedAt', 'createdAt', 'now'].includes(name)) return 'time';
     if (name === 'secret') return 'secret';
+    if (name === 'url' && String(value).endsWith('.ics')) return 'calendar';
     return name === 'appointments' ? [] : value;
   });
 }

@@ -12,6 +12,7 @@ import { withLockedRow } from './lost-answers.ts';
 /** Codes that no request can provoke, at least not soon enough, or without disturbing other tests. */
 const composed = [
   'booking_rules.invalid',
+  'calendar.invalid',
   'internal',
   'rate.concurrent',
   'rate.strangers',
@@ -51,6 +52,7 @@ const recipient = {
   email: `grace-${email}`,
 };
 const webhook = { reference: 'w-1@acme', url: 'https://crm.example/hooks/scheduling' };
+const calendar = { reference: 'cal-1@acme', resourceReference: 'room-1@acme' };
 const reused = { headers: { 'idempotency-key': 'order-17' } };
 const strict = { headers: { prefer: 'handling=strict' } };
 const period = { from: '2031-03-03T09:00', to: '2031-03-03T09:00' };
@@ -90,6 +92,10 @@ async function setUp(): Promise<void> {
     ...Array.from({ length: 9 }, (_, index): [string, unknown] => [
       '/webhooks',
       { ...webhook, reference: `w-${index + 2}@acme` },
+    ]),
+    ...Array.from({ length: 100 }, (_, index): [string, unknown] => [
+      `${at}/calendars`,
+      { ...calendar, reference: `cal-${index + 1}@acme` },
     ]),
   ];
   for (const [address, body] of creations) expect(await crm.post(address, body)).toMatchObject({ status: 201 });
@@ -262,6 +268,9 @@ const requests: Record<string, () => Promise<Answer>> = {
   'sandbox.invalid': put('/sandbox/clock', { now: '2099-01-01T00:00Z' }),
   'sandbox.invalid-parameter': get('/sandbox/mails', { cursor: 'none' }),
   'sandbox.not_found': async () => (await createCrm()).get('/sandbox/clock'),
+  'calendar.not_found': remove(`${at}/calendars/other%40acme`),
+  'calendar.reference_taken': post(`${at}/calendars`, { ...calendar, details: 'NAMES' }),
+  'calendar.limit_reached': post(`${at}/calendars`, { ...calendar, reference: 'cal-101@acme' }),
   'webhook.invalid': post('/webhooks', { ...webhook, reference: 'w-11@acme', types: ['customer'] }),
   'webhook.invalid-parameter': get('/webhooks/w-1%40acme/attempts', { cursor: 'none' }),
   'webhook.not_found': get('/webhooks/other%40acme'),

@@ -39,6 +39,7 @@ const absent = Object.fromEntries(
     'resource',
     'product',
     'erasure',
+    'calendar',
     'webhook',
   ].map((kind) => [kind, newReference()]),
 ) as World;

@@ -116,6 +116,12 @@ const tags = [
       'An endpoint that fails for about three days, or answers 410, is disabled.',
   },
   {
+    name: 'Calendars',
+    description:
+      'URLs to which a provider subscribes in Google Calendar, Apple Calendar or Outlook, to see the appointments there. Whoever has the URL reads the calendar, so it is shown only once. ' +
+      'Delete one that others may have.',
+  },
+  {
     name: 'Erasures',
     description:
       'The deletion of everybody of whom the CRM knows an e-mail address. Request one when a person asks to be forgotten, and read it until every service has confirmed. ' +

@@ -21,6 +21,7 @@ import { accountRoutes } from './routes/accounts.ts';
 import { appointmentRoutes } from './routes/appointments.ts';
 import { bookingRoutes } from './routes/bookings.ts';
 import { bookingRulesRoutes } from './routes/booking-rules.ts';
+import { calendarRoutes } from './routes/calendars.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -128,6 +129,7 @@ function crmRoutes(
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
       bookingRulesRoutes(clients),
+      calendarRoutes(clients, dependencies.pageUrl),
       customerRoutes(clients, dependencies.publicUrl, admission),
       erasureRoutes(clients),
       eventRoutes(clients, dependencies.publicUrl),

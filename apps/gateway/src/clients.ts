@@ -1,6 +1,7 @@
 import {
   AppointmentServiceService,
   BookingServiceService,
+  CalendarSubscriptionServiceService,
   ParticipationServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
@@ -23,6 +24,7 @@ export interface Clients extends Disposable {
   appointments: AddressedClient<AppointmentServiceService>;
   participations: AddressedClient<ParticipationServiceService>;
   bookings: AddressedClient<BookingServiceService>;
+  calendars: AddressedClient<CalendarSubscriptionServiceService>;
   clocks: AddressedClient<SandboxClockServiceService>;
   customers: AddressedClient<CustomerServiceService>;
   participationMails: AddressedClient<ParticipationMailServiceService>;
@@ -52,6 +54,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     appointments: open(AppointmentServiceService, 'calendar', addresses.calendarAddress),
     participations: open(ParticipationServiceService, 'calendar', addresses.calendarAddress),
     bookings: open(BookingServiceService, 'calendar', addresses.calendarAddress),
+    calendars: open(CalendarSubscriptionServiceService, 'calendar', addresses.calendarAddress),
     clocks: open(SandboxClockServiceService, 'calendar', addresses.calendarAddress),
     customers: open(CustomerServiceService, 'customer', addresses.customerAddress),
     participationMails: open(ParticipationMailServiceService, 'notification', addresses.notificationAddress),

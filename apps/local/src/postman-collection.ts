@@ -34,6 +34,7 @@ const references: Record<string, string> = {
   appointmentRef: 'a-1@acme',
   participationRef: 'b-2@acme',
   customerRef: 'c-1@acme',
+  calendarRef: 'cal-1@acme',
   webhookRef: 'w-1@acme',
   erasureId: '',
   mailId: '',

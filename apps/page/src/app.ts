@@ -6,9 +6,11 @@ import {
   createStrangers,
   delayRejection,
   type RecordRequest,
+  type Strangers,
 } from '@scheduling/http';
 import type { Logger } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { createCalendarLimit } from './calendar-limit.ts';
 import type { Clients } from './clients.ts';
 import { acceptOwnForms, formLimitBytes } from './form-posts.ts';
 import { networkOf } from './network-of.ts';
@@ -16,6 +18,7 @@ import { rawPage } from './raw-page.ts';
 import { commonHeaders, sendPage } from './render-page.ts';
 import { attendRoutes } from './routes/attend.ts';
 import { bookingRoutes } from './routes/booking.ts';
+import { calendarRoutes, findSecret } from './routes/calendar.ts';
 import { cancelRoutes } from './routes/cancel.ts';
 import { decideRoutes } from './routes/decide.ts';
 import { moveRoutes } from './routes/move.ts';
@@ -57,15 +60,16 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
   app.addHook('onRequest', async (_request, reply) => void reply.headers(commonHeaders));
   app.setErrorHandler(sendFailure);
   app.setNotFoundHandler((request, reply) => sendPage(reply, 404, failurePage('unknownAddress', request)));
-  await app.register(pagesOfLinks(dependencies));
+  const strangers = createStrangers(Date.now, freeFailures);
+  await app.register(pagesOfLinks(dependencies, strangers));
+  await app.register(calendars(dependencies, strangers), { prefix: '/calendar' });
   await app.ready();
   return app;
 }
 
 /** The pages that the links in mails open. Links that do not work are counted for all of them together. */
-function pagesOfLinks({ clients, pageUrl }: AppDependencies) {
+function pagesOfLinks({ clients, pageUrl }: AppDependencies, strangers: Strangers) {
   const countVisit = createVisitLimit(Date.now);
-  const strangers = createStrangers(Date.now, freeFailures);
   const basePath = basePathOf(pageUrl);
   const openVisit = createVisits(clients, basePath);
   const linksTo: LinksTo = (request) => linksOf(request, basePath);
@@ -93,15 +97,41 @@ function pagesOfLinks({ clients, pageUrl }: AppDependencies) {
         await strangers.delay(networkOf(request.ip), closedSignal(request));
       });
       acceptOwnForms(scope, pageUrl);
-      scope.setErrorHandler((error, request, reply) => {
-        if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
-        return sendFailure(error, request, reply);
-      });
-      scope.setNotFoundHandler((request, reply) => {
-        strangers.noteFailure(networkOf(request.ip));
-        return sendPage(reply, 404, failurePage('deadLink', request));
-      });
+      noteDeadLinks(scope, strangers);
       for (const plugin of plugins) await scope.register(plugin);
     };
   }
+}
+
+/**
+ * Programs read many calendars from the same network, those of Google from few, so each calendar has a limit of its own,
+ * and only those that do not work make a network wait.
+ */
+function calendars({ clients }: AppDependencies, strangers: Strangers) {
+  const limit = createCalendarLimit(Date.now);
+  return async (scope: FastifyInstance): Promise<void> => {
+    scope.addHook('onRequest', async (request) => {
+      const secret = findSecret(request);
+      const refusal = secret === undefined ? undefined : limit.refusal(secret);
+      if (refusal !== undefined) {
+        await delayRejection(request);
+        throw refusal;
+      }
+      if (secret === undefined || !limit.knows(secret))
+        await strangers.delay(networkOf(request.ip), closedSignal(request));
+    });
+    noteDeadLinks(scope, strangers);
+    await scope.register(calendarRoutes(clients, limit));
+  };
+}
+
+function noteDeadLinks(scope: FastifyInstance, strangers: Strangers): void {
+  scope.setErrorHandler((error, request, reply) => {
+    if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
+    return sendFailure(error, request, reply);
+  });
+  scope.setNotFoundHandler((request, reply) => {
+    strangers.noteFailure(networkOf(request.ip));
+    return sendPage(reply, 404, failurePage('deadLink', request));
+  });
 }

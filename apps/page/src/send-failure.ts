@@ -46,7 +46,7 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal {
   if (status === undefined) return { failure: 'internal', status: 500 };
   // Without a form, only the address can be wrong.
   if (request.method === 'POST') return { failure: 'invalid', status };
-  return isAddressOfLink(request) ? deadLink : { failure: 'unknownAddress', status: 404 };
+  return isLinkAddress(request) ? deadLink : { failure: 'unknownAddress', status: 404 };
 }
 
 /** A service does not serve page's certificate: a human must act. */
@@ -79,6 +79,6 @@ function statusOfFramework(error: unknown): number | undefined {
   return status >= 400 && status < 500 ? status : undefined;
 }
 
-function isAddressOfLink({ url }: FastifyRequest): boolean {
-  return /^\/(?:booking|decide)(?:[/?#]|$)/.test(url);
+function isLinkAddress({ url }: FastifyRequest): boolean {
+  return /^\/(?:booking|calendar|decide)(?:[/?#]|$)/.test(url);
 }

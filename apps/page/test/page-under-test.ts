@@ -2,6 +2,7 @@ import {
   AppointmentServiceService,
   BookingServiceService,
   type BookSlotRequest,
+  CalendarSubscriptionServiceService,
   ParticipationServiceService,
   ParticipationState,
   SandboxClockServiceService,
@@ -33,6 +34,7 @@ export interface PageUnderTest extends AsyncDisposable {
   appointments: RpcClient<AppointmentServiceService>;
   bookings: RpcClient<BookingServiceService>;
   participations: RpcClient<ParticipationServiceService>;
+  calendars: RpcClient<CalendarSubscriptionServiceService>;
   clocks: RpcClient<SandboxClockServiceService>;
   timeslots: RpcClient<TimeslotServiceService>;
   customers: RpcClient<CustomerServiceService>;
@@ -77,6 +79,7 @@ export async function startPage(settings: Record<string, string> = {}): Promise<
     appointments: client(AppointmentServiceService, 'calendar', calendar.address),
     bookings: client(BookingServiceService, 'calendar', calendar.address),
     participations: client(ParticipationServiceService, 'calendar', calendar.address),
+    calendars: client(CalendarSubscriptionServiceService, 'calendar', calendar.address),
     clocks: client(SandboxClockServiceService, 'calendar', calendar.address),
     timeslots: client(TimeslotServiceService, 'calendar', calendar.address),
     customers: client(CustomerServiceService, 'customer', customer.address),

@@ -49,6 +49,13 @@ export const calendarErrors = {
   'link.too_late': { category: 'conflict', text: 'It is too late to change the booking by the link.' },
   'link.not_allowed': { category: 'conflict', text: 'The booking cannot be changed like this by the link.' },
   'link.changed': { category: 'conflict', text: 'The booking begins at another time than the person was shown.' },
+  'calendar.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
+  'calendar.not_found': { category: 'not_found', text: 'There is no calendar with this reference.' },
+  'calendar.reference_taken': {
+    category: 'conflict',
+    text: 'A calendar with this reference and different content already exists.',
+  },
+  'calendar.limit_reached': { category: 'conflict', text: 'A provider can have at most 100 calendars.' },
   'sandbox.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'customer.has_future_appointments': { category: 'conflict', text: 'The customer takes part in future appointments.' },
   'customer.busy': { category: 'unavailable', text: 'Other requests are booking for the customer. Retry later.' },

@@ -1,6 +1,7 @@
 import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
+  concurrentIndex,
   frozenFiles,
   idempotencyMigrations,
   type MigrationSet,
@@ -12,8 +13,9 @@ import * as oneShape from './migrations/0002-one-shape.ts';
 import * as persons from './migrations/0003-persons.ts';
 import * as reminders from './migrations/0004-reminders.ts';
 import * as arrangements from './migrations/0005-arrangements.ts';
-import * as previous from './migrations/0007-previous.ts';
-import * as decisions from './migrations/0008-decisions.ts';
+import * as calendarSubscriptions from './migrations/0006-calendar-subscriptions.ts';
+import * as previous from './migrations/0008-previous.ts';
+import * as decisions from './migrations/0009-decisions.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -21,8 +23,11 @@ const migrations = {
   '0003-persons': persons,
   '0004-reminders': reminders,
   '0005-arrangements': arrangements,
-  '0007-previous': previous,
-  '0008-decisions': decisions,
+  '0006-calendar-subscriptions': calendarSubscriptions,
+  // Whether a customer of a provider has changed lately.
+  '0007-customer-by-refresh': concurrentIndex('customer_by_refresh', 'customer (crm_id, provider_id, refreshed_at)'),
+  '0008-previous': previous,
+  '0009-decisions': decisions,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -72,6 +77,7 @@ const functions = sqlFiles(import.meta.url, [
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',
+  '../subscription/read-calendar.sql',
 ]);
 
 /** In execution order; the doctor compares the database with them. */

@@ -70,6 +70,29 @@ CREATE TABLE booking_rules (
 );
 CREATE TRIGGER reminders_set AFTER INSERT OR UPDATE OF reminders ON public.booking_rules FOR EACH ROW EXECUTE FUNCTION set_reminder_marks();
 
+CREATE TABLE calendar_subscription (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  provider_id uuid NOT NULL,
+  reference text NOT NULL,
+  resource_reference text,
+  contact_reference text,
+  details text NOT NULL,
+  secret_hash bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  digest bytea,
+  changed_at timestamp with time zone,
+  fingerprint text,
+  compared_at timestamp with time zone,
+  CONSTRAINT calendar_subscription_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT calendar_subscription_check CHECK ((num_nonnulls(digest, changed_at, fingerprint, compared_at) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT calendar_subscription_details_check CHECK ((details = ANY (ARRAY['NONE'::text, 'NAMES'::text, 'CONTACT'::text]))),
+  CONSTRAINT calendar_subscription_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
+  CONSTRAINT calendar_subscription_reference_key UNIQUE (crm_id, reference),
+  CONSTRAINT calendar_subscription_secret_key UNIQUE (secret_hash)
+);
+CREATE INDEX calendar_subscription_by_provider ON public.calendar_subscription USING btree (crm_id, provider_id, id);
+
 CREATE TABLE customer (
   crm_id text NOT NULL,
   id uuid NOT NULL,
@@ -88,6 +111,7 @@ CREATE TABLE customer (
   CONSTRAINT customer_check CHECK (((erased_at IS NULL) OR ((reference IS NULL) AND (user_name IS NULL) AND (email IS NULL) AND (mobile IS NULL) AND (language IS NULL))))
 );
 CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
+CREATE INDEX customer_by_refresh ON public.customer USING btree (crm_id, provider_id, refreshed_at);
 CREATE INDEX customer_to_refresh ON public.customer USING btree (refreshed_at) WHERE ((NOT reference_known) AND (erased_at IS NULL));
 
 CREATE TABLE dead_letter (
@@ -263,6 +287,16 @@ CREATE TABLE sandbox_clock (
   ahead_ms bigint NOT NULL,
   set_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT sandbox_clock_pkey PRIMARY KEY (crm_id)
+);
+
+CREATE TABLE shown_appointment (
+  crm_id text NOT NULL,
+  subscription_id uuid NOT NULL,
+  appointment_id uuid NOT NULL,
+  digest bytea NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT shown_appointment_pkey PRIMARY KEY (crm_id, subscription_id, appointment_id),
+  CONSTRAINT shown_appointment_crm_id_subscription_id_fkey FOREIGN KEY (crm_id, subscription_id) REFERENCES calendar_subscription(crm_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE timeslot (
@@ -1885,6 +1919,102 @@ CREATE OR REPLACE FUNCTION public.read_booking(request jsonb)
 AS $function$
 BEGIN
   RETURN booking_content(request ->> 'crmId', (request ->> 'participationId')::uuid, request ->> 'timeslotReference');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_calendar(request jsonb)
+ RETURNS TABLE(digest text, "changedAt" bigint, fingerprint text, "comparedAt" timestamp with time zone, "isUnchanged" boolean, facts text, shown json)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  the_crm text := request ->> 'crmId';
+  present timestamptz := scheduling_now(the_crm);
+  compared_now timestamptz := clock_timestamp();
+  subscription calendar_subscription;
+  reader_is_current boolean;
+  appointment_ids uuid[];
+  new_fingerprint text;
+  nothing_changed boolean;
+  all_facts text;
+BEGIN
+  SELECT * INTO subscription FROM calendar_subscription WHERE crm_id = the_crm AND id = (request ->> 'subscriptionId')::uuid;
+  IF NOT FOUND THEN RETURN; END IF;
+  reader_is_current := coalesce(extract(epoch FROM subscription.changed_at)::bigint = (request ->> 'version')::bigint, false);
+
+  -- Planned for these values: which index is best depends on them. With EXISTS, Postgres might read all participations.
+  EXECUTE concat(
+    'SELECT coalesce(array_agg(id ORDER BY starts_at, id), ''{}''),
+            md5(concat($7, string_agg(concat(id, '' '', event_count, '' '', revision, '' '', CASE WHEN ends_at <= $8 THEN (
+              SELECT coalesce(string_agg(participation.changed_at::text, '','' ORDER BY participation.id), ''nobody'')
+                FROM participation
+               WHERE participation.crm_id = $1 AND participation.appointment_id = listed.id) END), E''\n'' ORDER BY starts_at, id)))
+       FROM (
+         SELECT id, starts_at, ends_at, event_count, revision
+           FROM appointment
+          WHERE crm_id = $1 AND provider_id = $2 AND starts_at >= $3 AND starts_at < $4 AND state = ''ACTIVE''
+            AND (when_empty IS NULL OR (
+              SELECT true FROM participation
+               WHERE participation.crm_id = $1 AND participation.appointment_id = appointment.id AND participation.state IN (''BOOKED'', ''REQUESTED'')
+               LIMIT 1))',
+    CASE WHEN subscription.resource_reference IS NOT NULL THEN ' AND resource_reference = $5' END,
+    CASE WHEN subscription.contact_reference IS NOT NULL THEN ' AND contact_reference = $6' END,
+    '      ORDER BY starts_at, id
+          LIMIT 5000) AS listed')
+    INTO appointment_ids, new_fingerprint
+    USING the_crm, subscription.provider_id, present - interval '720 hours', present + interval '9600 hours',
+      subscription.resource_reference, subscription.contact_reference, request ->> 'textVersion',
+      CASE
+        WHEN subscription.details = 'NONE' THEN '-infinity'
+        WHEN EXISTS (SELECT FROM sandbox_clock WHERE crm_id = the_crm) THEN 'infinity'
+        ELSE present END;
+  nothing_changed := coalesce(subscription.fingerprint = new_fingerprint, false) AND (subscription.details = 'NONE' OR NOT EXISTS (
+    SELECT FROM customer
+     WHERE customer.crm_id = the_crm AND customer.provider_id = subscription.provider_id
+       AND customer.refreshed_at > subscription.compared_at - interval '1 minute'));
+
+  IF NOT (nothing_changed AND reader_is_current) THEN
+    SELECT coalesce(string_agg(
+        json_build_array(
+          listed.id, extract(epoch FROM listed.starts_at)::bigint, extract(epoch FROM listed.ends_at)::bigint,
+          listed.description, listed.product_reference, listed.address, listed.capacity, booked, requested,
+          CASE WHEN subscription.details <> 'NONE' AND named <= 10000 THEN (
+            SELECT json_agg(person ORDER BY participation_id)
+              FROM (
+                SELECT participation.id AS participation_id, CASE subscription.details
+                    WHEN 'CONTACT' THEN json_build_array(
+                      participation.state = 'BOOKED', coalesce(customer.user_name, participation.name), coalesce(customer.mobile, participation.mobile),
+                      coalesce(customer.email, participation.email), participation.note)
+                    ELSE json_build_array(participation.state = 'BOOKED', coalesce(customer.user_name, participation.name)) END AS person
+                  FROM participation
+                  LEFT JOIN customer ON customer.crm_id = participation.crm_id AND customer.id = participation.customer_id
+                 WHERE participation.crm_id = the_crm AND participation.appointment_id = listed.id AND participation.state IN ('BOOKED', 'REQUESTED')
+                 ORDER BY participation.id
+                 LIMIT 200) AS persons) END)::text,
+        E'\n' ORDER BY number), '')
+      INTO all_facts
+      FROM (
+        SELECT found_appointment.*, number, booked, requested, sum(least(booked + requested, 200)) OVER (ORDER BY number) AS named
+          FROM unnest(appointment_ids) WITH ORDINALITY AS wanted (appointment_id, number)
+         -- For each of them, even where Postgres would rather read all appointments.
+         CROSS JOIN LATERAL (
+           SELECT id, starts_at, ends_at, description, product_reference, address, capacity
+             FROM appointment
+            WHERE appointment.crm_id = the_crm AND appointment.id = wanted.appointment_id
+            LIMIT 1) AS found_appointment
+         CROSS JOIN LATERAL (
+           SELECT count(*) FILTER (WHERE state = 'BOOKED') AS booked, count(*) FILTER (WHERE state = 'REQUESTED') AS requested
+             FROM participation
+            WHERE participation.crm_id = the_crm AND participation.appointment_id = wanted.appointment_id) AS seats) AS listed;
+  END IF;
+
+  RETURN QUERY
+  SELECT encode(subscription.digest, 'hex'), extract(epoch FROM subscription.changed_at)::bigint, new_fingerprint, compared_now, nothing_changed, all_facts,
+    CASE WHEN NOT reader_is_current THEN (
+      SELECT coalesce(json_object_agg(shown_appointment.appointment_id, extract(epoch FROM shown_appointment.changed_at)::bigint), '{}')
+        FROM shown_appointment
+       WHERE shown_appointment.crm_id = the_crm AND shown_appointment.subscription_id = subscription.id) END;
 END
 $function$;
 

@@ -15,6 +15,8 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   bookingRules: BookingRulesTable;
   sandboxClock: SandboxClockTable;
   reminderMark: ReminderMarkTable;
+  calendarSubscription: CalendarSubscriptionTable;
+  shownAppointment: ShownAppointmentTable;
 }
 
 /** Calendar's copy of identity's providers. */
@@ -250,4 +252,41 @@ export interface ReminderMarkTable {
   minutes: number;
   /** By the clock of the CRM: what was due before has been written, or is not written any more. */
   until: Date;
+}
+
+/** What the events of a subscription tell of those who take part: how many, who, and how to reach them. */
+export type CalendarDetails = 'NONE' | 'NAMES' | 'CONTACT';
+
+/** The URL under which calendar programs read the appointments of a provider. */
+export interface CalendarSubscriptionTable {
+  crmId: string;
+  id: string;
+  providerId: string;
+  reference: string;
+  /** Only appointments of this resource, or contact. */
+  resourceReference: string | null;
+  contactReference: string | null;
+  details: CalendarDetails;
+  /** SHA-256. */
+  secretHash: Buffer;
+  createdAt: Generated<Date>;
+  /** Of what the events were made of when they were read last, keyed with the secret; null: never. */
+  digest: Buffer | null;
+  /** Since when it is what it is: rises with every change, by at least a second. */
+  changedAt: Date | null;
+  /** Of the counters of the appointments when that was read: see read-calendar.sql. */
+  fingerprint: string | null;
+  /** When that was read, by the database's clock. */
+  comparedAt: Date | null;
+}
+
+/** The event of an appointment in a subscription, as it was read last. */
+export interface ShownAppointmentTable {
+  crmId: string;
+  subscriptionId: string;
+  appointmentId: string;
+  /** Of its text, keyed with the secret. */
+  digest: Buffer;
+  /** As that of the subscription. */
+  changedAt: Date;
 }

@@ -18,6 +18,7 @@ export type Kind =
   | 'resource'
   | 'product'
   | 'erasure'
+  | 'calendar'
   | 'webhook';
 
 /** All resources of one provider, by kind. */
@@ -381,6 +382,33 @@ export const cases: Record<string, Case> = {
   getErasure: {
     request: ({ erasure }) => ({ path: { erasureId: erasure }, query: {} }),
     existing: { 'path.erasureId': 'erasure' },
+  },
+  createCalendar: {
+    request: (world) => ({
+      path: ofProvider(world),
+      query: {},
+      body: {
+        reference: newReference(),
+        resourceReference: world.resource,
+        contactReference: 'contact@test',
+        details: 'CONTACT',
+      },
+    }),
+    existing: { 'path.providerRef': 'provider' },
+    made: ['body.reference'],
+    labels: ['body.resourceReference', 'body.contactReference'],
+  },
+  listCalendars: {
+    request: (world) => ({ path: ofProvider(world), query: {} }),
+    existing: { 'path.providerRef': 'provider' },
+  },
+  deleteCalendar: {
+    request: (world) => ({ path: ofProvider(world, { calendarRef: world.calendar }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.calendarRef': 'calendar' },
+  },
+  replaceCalendarSecret: {
+    request: (world) => ({ path: ofProvider(world, { calendarRef: world.calendar }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.calendarRef': 'calendar' },
   },
   createWebhook: {
     request: ({ provider }) => ({

@@ -47,6 +47,8 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
   const { body: erased } = await owner.post<{ erasure: { id: string } }>('/erasures', {
     email: 'nobody@customers.example',
   });
+  const calendar = newReference();
+  await owner.post(`${practice.at}/calendars`, { reference: calendar, resourceReference: practice.resource });
   await waitForFeed(owner, 1, { providerRef: practice.provider });
   const world = {
     provider: practice.provider,
@@ -63,6 +65,7 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
     resource: practice.resource,
     product: practice.product,
     erasure: erased.erasure.id,
+    calendar,
     webhook: await requireWebhook(owner),
   };
   return { practice, world };

@@ -238,6 +238,64 @@ export function confirmationToNumber(object: Confirmation): number {
   }
 }
 
+/** What the events of a subscription tell of those who take part. */
+export const CalendarDetails = {
+  UNSPECIFIED: "CALENDAR_DETAILS_UNSPECIFIED",
+  /** NONE - Nothing but how many they are. */
+  NONE: "CALENDAR_DETAILS_NONE",
+  NAMES: "CALENDAR_DETAILS_NAMES",
+  /** CONTACT - Names, phone numbers, addresses and notes. */
+  CONTACT: "CALENDAR_DETAILS_CONTACT",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type CalendarDetails = typeof CalendarDetails[keyof typeof CalendarDetails];
+
+export namespace CalendarDetails {
+  export type UNSPECIFIED = typeof CalendarDetails.UNSPECIFIED;
+  export type NONE = typeof CalendarDetails.NONE;
+  export type NAMES = typeof CalendarDetails.NAMES;
+  export type CONTACT = typeof CalendarDetails.CONTACT;
+  export type UNRECOGNIZED = typeof CalendarDetails.UNRECOGNIZED;
+}
+
+export function calendarDetailsFromJSON(object: any): CalendarDetails {
+  switch (object) {
+    case 0:
+    case "CALENDAR_DETAILS_UNSPECIFIED":
+      return CalendarDetails.UNSPECIFIED;
+    case 1:
+    case "CALENDAR_DETAILS_NONE":
+      return CalendarDetails.NONE;
+    case 2:
+    case "CALENDAR_DETAILS_NAMES":
+      return CalendarDetails.NAMES;
+    case 3:
+    case "CALENDAR_DETAILS_CONTACT":
+      return CalendarDetails.CONTACT;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return CalendarDetails.UNRECOGNIZED;
+  }
+}
+
+export function calendarDetailsToNumber(object: CalendarDetails): number {
+  switch (object) {
+    case CalendarDetails.UNSPECIFIED:
+      return 0;
+    case CalendarDetails.NONE:
+      return 1;
+    case CalendarDetails.NAMES:
+      return 2;
+    case CalendarDetails.CONTACT:
+      return 3;
+    case CalendarDetails.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 export interface PostalAddress {
   city?: string | undefined;
   countryCode?: string | undefined;
@@ -1233,6 +1291,83 @@ export interface ListProvidersWithoutLinkRequest {
 
 export interface ListProvidersWithoutLinkResponse {
   providers: ProviderId[];
+}
+
+export interface Calendar {
+  reference: string;
+  /** Only appointments of this resource, or contact. */
+  resourceReference?: string | undefined;
+  contactReference?: string | undefined;
+  details: CalendarDetails;
+  createdAt?: Date | undefined;
+}
+
+export interface CreateCalendarRequest {
+  crmId: string;
+  providerReference: string;
+  reference: string;
+  resourceReference?: string | undefined;
+  contactReference?: string | undefined;
+  details: CalendarDetails;
+}
+
+export interface CreateCalendarResponse {
+  calendar?:
+    | Calendar
+    | undefined;
+  /** Absent for an existing one, and in the answer to a repeated request. */
+  secret?: string | undefined;
+  created: boolean;
+}
+
+export interface ListCalendarsRequest {
+  crmId: string;
+  providerReference: string;
+}
+
+export interface ListCalendarsResponse {
+  calendars: Calendar[];
+}
+
+export interface DeleteCalendarRequest {
+  crmId: string;
+  providerReference: string;
+  calendarReference: string;
+}
+
+export interface DeleteCalendarResponse {
+}
+
+export interface ReplaceCalendarSecretRequest {
+  crmId: string;
+  providerReference: string;
+  calendarReference: string;
+}
+
+export interface ReplaceCalendarSecretResponse {
+  calendar?:
+    | Calendar
+    | undefined;
+  /** Absent in the answer to a repeated request. */
+  secret?: string | undefined;
+}
+
+export interface ReadCalendarRequest {
+  secret: string;
+  /** The version that the reader has; empty: none. */
+  version: string;
+}
+
+export interface ReadCalendarResponse {
+  providerId: string;
+  resourceReference?: string | undefined;
+  contactReference?:
+    | string
+    | undefined;
+  /** Of the events: another one whenever they differ. */
+  version: string;
+  /** VEVENT components (RFC 5545), each with its line breaks. Absent if the reader has this version. */
+  events?: Buffer | undefined;
 }
 
 function createBasePostalAddress(): PostalAddress {
@@ -11494,6 +11629,880 @@ export const ListProvidersWithoutLinkResponse: MessageFns<ListProvidersWithoutLi
   },
 };
 
+function createBaseCalendar(): Calendar {
+  return {
+    reference: "",
+    resourceReference: undefined,
+    contactReference: undefined,
+    details: CalendarDetails.UNSPECIFIED,
+    createdAt: undefined,
+  };
+}
+
+export const Calendar: MessageFns<Calendar> = {
+  encode(message: Calendar, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reference !== "") {
+      writer.uint32(10).string(message.reference);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(18).string(message.resourceReference);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(26).string(message.contactReference);
+    }
+    if (message.details !== CalendarDetails.UNSPECIFIED) {
+      writer.uint32(32).int32(calendarDetailsToNumber(message.details));
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Calendar {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCalendar();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.details = calendarDetailsFromJSON(reader.int32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Calendar>): Calendar {
+    return Calendar.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Calendar>): Calendar {
+    const message = createBaseCalendar();
+    message.reference = object.reference ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.contactReference = object.contactReference ?? undefined;
+    message.details = object.details ?? CalendarDetails.UNSPECIFIED;
+    message.createdAt = object.createdAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCreateCalendarRequest(): CreateCalendarRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    reference: "",
+    resourceReference: undefined,
+    contactReference: undefined,
+    details: CalendarDetails.UNSPECIFIED,
+  };
+}
+
+export const CreateCalendarRequest: MessageFns<CreateCalendarRequest> = {
+  encode(message: CreateCalendarRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.reference !== "") {
+      writer.uint32(26).string(message.reference);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(34).string(message.resourceReference);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(42).string(message.contactReference);
+    }
+    if (message.details !== CalendarDetails.UNSPECIFIED) {
+      writer.uint32(48).int32(calendarDetailsToNumber(message.details));
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateCalendarRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateCalendarRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.details = calendarDetailsFromJSON(reader.int32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateCalendarRequest>): CreateCalendarRequest {
+    return CreateCalendarRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateCalendarRequest>): CreateCalendarRequest {
+    const message = createBaseCreateCalendarRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.reference = object.reference ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.contactReference = object.contactReference ?? undefined;
+    message.details = object.details ?? CalendarDetails.UNSPECIFIED;
+    return message;
+  },
+};
+
+function createBaseCreateCalendarResponse(): CreateCalendarResponse {
+  return { calendar: undefined, secret: undefined, created: false };
+}
+
+export const CreateCalendarResponse: MessageFns<CreateCalendarResponse> = {
+  encode(message: CreateCalendarResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.calendar !== undefined) {
+      Calendar.encode(message.calendar, writer.uint32(10).fork()).join();
+    }
+    if (message.secret !== undefined) {
+      writer.uint32(18).string(message.secret);
+    }
+    if (message.created !== false) {
+      writer.uint32(24).bool(message.created);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateCalendarResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateCalendarResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.calendar = Calendar.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.secret = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.created = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateCalendarResponse>): CreateCalendarResponse {
+    return CreateCalendarResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateCalendarResponse>): CreateCalendarResponse {
+    const message = createBaseCreateCalendarResponse();
+    message.calendar = (object.calendar !== undefined && object.calendar !== null)
+      ? Calendar.fromPartial(object.calendar)
+      : undefined;
+    message.secret = object.secret ?? undefined;
+    message.created = object.created ?? false;
+    return message;
+  },
+};
+
+function createBaseListCalendarsRequest(): ListCalendarsRequest {
+  return { crmId: "", providerReference: "" };
+}
+
+export const ListCalendarsRequest: MessageFns<ListCalendarsRequest> = {
+  encode(message: ListCalendarsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCalendarsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCalendarsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCalendarsRequest>): ListCalendarsRequest {
+    return ListCalendarsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCalendarsRequest>): ListCalendarsRequest {
+    const message = createBaseListCalendarsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    return message;
+  },
+};
+
+function createBaseListCalendarsResponse(): ListCalendarsResponse {
+  return { calendars: [] };
+}
+
+export const ListCalendarsResponse: MessageFns<ListCalendarsResponse> = {
+  encode(message: ListCalendarsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.calendars) {
+      Calendar.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListCalendarsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListCalendarsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.calendars.push(Calendar.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListCalendarsResponse>): ListCalendarsResponse {
+    return ListCalendarsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListCalendarsResponse>): ListCalendarsResponse {
+    const message = createBaseListCalendarsResponse();
+    message.calendars = object.calendars?.map((e) => Calendar.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseDeleteCalendarRequest(): DeleteCalendarRequest {
+  return { crmId: "", providerReference: "", calendarReference: "" };
+}
+
+export const DeleteCalendarRequest: MessageFns<DeleteCalendarRequest> = {
+  encode(message: DeleteCalendarRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.calendarReference !== "") {
+      writer.uint32(26).string(message.calendarReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteCalendarRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteCalendarRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.calendarReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteCalendarRequest>): DeleteCalendarRequest {
+    return DeleteCalendarRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteCalendarRequest>): DeleteCalendarRequest {
+    const message = createBaseDeleteCalendarRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.calendarReference = object.calendarReference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteCalendarResponse(): DeleteCalendarResponse {
+  return {};
+}
+
+export const DeleteCalendarResponse: MessageFns<DeleteCalendarResponse> = {
+  encode(_: DeleteCalendarResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteCalendarResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteCalendarResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteCalendarResponse>): DeleteCalendarResponse {
+    return DeleteCalendarResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteCalendarResponse>): DeleteCalendarResponse {
+    const message = createBaseDeleteCalendarResponse();
+    return message;
+  },
+};
+
+function createBaseReplaceCalendarSecretRequest(): ReplaceCalendarSecretRequest {
+  return { crmId: "", providerReference: "", calendarReference: "" };
+}
+
+export const ReplaceCalendarSecretRequest: MessageFns<ReplaceCalendarSecretRequest> = {
+  encode(message: ReplaceCalendarSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.calendarReference !== "") {
+      writer.uint32(26).string(message.calendarReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplaceCalendarSecretRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplaceCalendarSecretRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.calendarReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplaceCalendarSecretRequest>): ReplaceCalendarSecretRequest {
+    return ReplaceCalendarSecretRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplaceCalendarSecretRequest>): ReplaceCalendarSecretRequest {
+    const message = createBaseReplaceCalendarSecretRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.calendarReference = object.calendarReference ?? "";
+    return message;
+  },
+};
+
+function createBaseReplaceCalendarSecretResponse(): ReplaceCalendarSecretResponse {
+  return { calendar: undefined, secret: undefined };
+}
+
+export const ReplaceCalendarSecretResponse: MessageFns<ReplaceCalendarSecretResponse> = {
+  encode(message: ReplaceCalendarSecretResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.calendar !== undefined) {
+      Calendar.encode(message.calendar, writer.uint32(10).fork()).join();
+    }
+    if (message.secret !== undefined) {
+      writer.uint32(18).string(message.secret);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplaceCalendarSecretResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplaceCalendarSecretResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.calendar = Calendar.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.secret = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplaceCalendarSecretResponse>): ReplaceCalendarSecretResponse {
+    return ReplaceCalendarSecretResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplaceCalendarSecretResponse>): ReplaceCalendarSecretResponse {
+    const message = createBaseReplaceCalendarSecretResponse();
+    message.calendar = (object.calendar !== undefined && object.calendar !== null)
+      ? Calendar.fromPartial(object.calendar)
+      : undefined;
+    message.secret = object.secret ?? undefined;
+    return message;
+  },
+};
+
+function createBaseReadCalendarRequest(): ReadCalendarRequest {
+  return { secret: "", version: "" };
+}
+
+export const ReadCalendarRequest: MessageFns<ReadCalendarRequest> = {
+  encode(message: ReadCalendarRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.secret !== "") {
+      writer.uint32(10).string(message.secret);
+    }
+    if (message.version !== "") {
+      writer.uint32(18).string(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadCalendarRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadCalendarRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.secret = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.version = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReadCalendarRequest>): ReadCalendarRequest {
+    return ReadCalendarRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReadCalendarRequest>): ReadCalendarRequest {
+    const message = createBaseReadCalendarRequest();
+    message.secret = object.secret ?? "";
+    message.version = object.version ?? "";
+    return message;
+  },
+};
+
+function createBaseReadCalendarResponse(): ReadCalendarResponse {
+  return { providerId: "", resourceReference: undefined, contactReference: undefined, version: "", events: undefined };
+}
+
+export const ReadCalendarResponse: MessageFns<ReadCalendarResponse> = {
+  encode(message: ReadCalendarResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(18).string(message.resourceReference);
+    }
+    if (message.contactReference !== undefined) {
+      writer.uint32(26).string(message.contactReference);
+    }
+    if (message.version !== "") {
+      writer.uint32(34).string(message.version);
+    }
+    if (message.events !== undefined) {
+      writer.uint32(42).bytes(message.events);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadCalendarResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadCalendarResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contactReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.version = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.events = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReadCalendarResponse>): ReadCalendarResponse {
+    return ReadCalendarResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReadCalendarResponse>): ReadCalendarResponse {
+    const message = createBaseReadCalendarResponse();
+    message.providerId = object.providerId ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.contactReference = object.contactReference ?? undefined;
+    message.version = object.version ?? "";
+    message.events = object.events ?? undefined;
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -12361,6 +13370,20 @@ export const PersonServiceService = {
       Buffer.from(MoveOwnBookingResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): MoveOwnBookingResponse => MoveOwnBookingResponse.decode(value),
   },
+  /**
+   * The appointments of a calendar subscription, by the secret in its URL, which names neither a CRM nor a provider. NOT_FOUND (link.not_found) for a secret that
+   * is none, or no longer. UNAVAILABLE if identity cannot say which language the CRM has.
+   */
+  readCalendar: {
+    path: "/scheduling.calendar.v1.PersonService/ReadCalendar" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReadCalendarRequest): Buffer => Buffer.from(ReadCalendarRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReadCalendarRequest => ReadCalendarRequest.decode(value),
+    responseSerialize: (value: ReadCalendarResponse): Buffer =>
+      Buffer.from(ReadCalendarResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReadCalendarResponse => ReadCalendarResponse.decode(value),
+  },
 } as const;
 
 export interface PersonServiceServer extends UntypedServiceImplementation {
@@ -12379,6 +13402,11 @@ export interface PersonServiceServer extends UntypedServiceImplementation {
    * appointment.not_found, FAILED_PRECONDITION also slot.unavailable, with a reason: closed, too, for another start.
    */
   moveOwnBooking: handleUnaryCall<MoveOwnBookingRequest, MoveOwnBookingResponse>;
+  /**
+   * The appointments of a calendar subscription, by the secret in its URL, which names neither a CRM nor a provider. NOT_FOUND (link.not_found) for a secret that
+   * is none, or no longer. UNAVAILABLE if identity cannot say which language the CRM has.
+   */
+  readCalendar: handleUnaryCall<ReadCalendarRequest, ReadCalendarResponse>;
 }
 
 export interface PersonServiceClient extends Client {
@@ -12467,6 +13495,25 @@ export interface PersonServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: MoveOwnBookingResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * The appointments of a calendar subscription, by the secret in its URL, which names neither a CRM nor a provider. NOT_FOUND (link.not_found) for a secret that
+   * is none, or no longer. UNAVAILABLE if identity cannot say which language the CRM has.
+   */
+  readCalendar(
+    request: ReadCalendarRequest,
+    callback: (error: ServiceError | null, response: ReadCalendarResponse) => void,
+  ): ClientUnaryCall;
+  readCalendar(
+    request: ReadCalendarRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReadCalendarResponse) => void,
+  ): ClientUnaryCall;
+  readCalendar(
+    request: ReadCalendarRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReadCalendarResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const PersonServiceClient = makeGenericClientConstructor(
@@ -12475,6 +13522,164 @@ export const PersonServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): PersonServiceClient;
   service: typeof PersonServiceService;
+  serviceName: string;
+};
+
+/**
+ * The URLs under which calendar programs read a provider's appointments. What creates may come with the metadata idempotency-key. A secret is answered once, and
+ * to no repetition: only its hash is stored. For the gateway.
+ */
+export type CalendarSubscriptionServiceService = typeof CalendarSubscriptionServiceService;
+export const CalendarSubscriptionServiceService = {
+  /**
+   * Creates a subscription. A known reference with the same content answers the existing one, without its secret (created = false). INVALID_ARGUMENT
+   * (calendar.invalid), NOT_FOUND (provider.not_found, calendar.not_found when a repeated request finds it deleted), FAILED_PRECONDITION
+   * (calendar.reference_taken, calendar.limit_reached).
+   */
+  createCalendar: {
+    path: "/scheduling.calendar.v1.CalendarSubscriptionService/CreateCalendar" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateCalendarRequest): Buffer =>
+      Buffer.from(CreateCalendarRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateCalendarRequest => CreateCalendarRequest.decode(value),
+    responseSerialize: (value: CreateCalendarResponse): Buffer =>
+      Buffer.from(CreateCalendarResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateCalendarResponse => CreateCalendarResponse.decode(value),
+  },
+  /** The subscriptions of a provider in the order of their creation, at most 100. NOT_FOUND (provider.not_found). */
+  listCalendars: {
+    path: "/scheduling.calendar.v1.CalendarSubscriptionService/ListCalendars" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListCalendarsRequest): Buffer => Buffer.from(ListCalendarsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListCalendarsRequest => ListCalendarsRequest.decode(value),
+    responseSerialize: (value: ListCalendarsResponse): Buffer =>
+      Buffer.from(ListCalendarsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListCalendarsResponse => ListCalendarsResponse.decode(value),
+  },
+  /** Deletes a subscription: its URL is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  deleteCalendar: {
+    path: "/scheduling.calendar.v1.CalendarSubscriptionService/DeleteCalendar" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteCalendarRequest): Buffer =>
+      Buffer.from(DeleteCalendarRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteCalendarRequest => DeleteCalendarRequest.decode(value),
+    responseSerialize: (value: DeleteCalendarResponse): Buffer =>
+      Buffer.from(DeleteCalendarResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteCalendarResponse => DeleteCalendarResponse.decode(value),
+  },
+  /** Gives a subscription another secret: the URL with the previous one is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  replaceCalendarSecret: {
+    path: "/scheduling.calendar.v1.CalendarSubscriptionService/ReplaceCalendarSecret" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReplaceCalendarSecretRequest): Buffer =>
+      Buffer.from(ReplaceCalendarSecretRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReplaceCalendarSecretRequest => ReplaceCalendarSecretRequest.decode(value),
+    responseSerialize: (value: ReplaceCalendarSecretResponse): Buffer =>
+      Buffer.from(ReplaceCalendarSecretResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReplaceCalendarSecretResponse => ReplaceCalendarSecretResponse.decode(value),
+  },
+} as const;
+
+export interface CalendarSubscriptionServiceServer extends UntypedServiceImplementation {
+  /**
+   * Creates a subscription. A known reference with the same content answers the existing one, without its secret (created = false). INVALID_ARGUMENT
+   * (calendar.invalid), NOT_FOUND (provider.not_found, calendar.not_found when a repeated request finds it deleted), FAILED_PRECONDITION
+   * (calendar.reference_taken, calendar.limit_reached).
+   */
+  createCalendar: handleUnaryCall<CreateCalendarRequest, CreateCalendarResponse>;
+  /** The subscriptions of a provider in the order of their creation, at most 100. NOT_FOUND (provider.not_found). */
+  listCalendars: handleUnaryCall<ListCalendarsRequest, ListCalendarsResponse>;
+  /** Deletes a subscription: its URL is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  deleteCalendar: handleUnaryCall<DeleteCalendarRequest, DeleteCalendarResponse>;
+  /** Gives a subscription another secret: the URL with the previous one is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  replaceCalendarSecret: handleUnaryCall<ReplaceCalendarSecretRequest, ReplaceCalendarSecretResponse>;
+}
+
+export interface CalendarSubscriptionServiceClient extends Client {
+  /**
+   * Creates a subscription. A known reference with the same content answers the existing one, without its secret (created = false). INVALID_ARGUMENT
+   * (calendar.invalid), NOT_FOUND (provider.not_found, calendar.not_found when a repeated request finds it deleted), FAILED_PRECONDITION
+   * (calendar.reference_taken, calendar.limit_reached).
+   */
+  createCalendar(
+    request: CreateCalendarRequest,
+    callback: (error: ServiceError | null, response: CreateCalendarResponse) => void,
+  ): ClientUnaryCall;
+  createCalendar(
+    request: CreateCalendarRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CreateCalendarResponse) => void,
+  ): ClientUnaryCall;
+  createCalendar(
+    request: CreateCalendarRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CreateCalendarResponse) => void,
+  ): ClientUnaryCall;
+  /** The subscriptions of a provider in the order of their creation, at most 100. NOT_FOUND (provider.not_found). */
+  listCalendars(
+    request: ListCalendarsRequest,
+    callback: (error: ServiceError | null, response: ListCalendarsResponse) => void,
+  ): ClientUnaryCall;
+  listCalendars(
+    request: ListCalendarsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListCalendarsResponse) => void,
+  ): ClientUnaryCall;
+  listCalendars(
+    request: ListCalendarsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListCalendarsResponse) => void,
+  ): ClientUnaryCall;
+  /** Deletes a subscription: its URL is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  deleteCalendar(
+    request: DeleteCalendarRequest,
+    callback: (error: ServiceError | null, response: DeleteCalendarResponse) => void,
+  ): ClientUnaryCall;
+  deleteCalendar(
+    request: DeleteCalendarRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteCalendarResponse) => void,
+  ): ClientUnaryCall;
+  deleteCalendar(
+    request: DeleteCalendarRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteCalendarResponse) => void,
+  ): ClientUnaryCall;
+  /** Gives a subscription another secret: the URL with the previous one is dead at once. NOT_FOUND (provider.not_found, calendar.not_found). */
+  replaceCalendarSecret(
+    request: ReplaceCalendarSecretRequest,
+    callback: (error: ServiceError | null, response: ReplaceCalendarSecretResponse) => void,
+  ): ClientUnaryCall;
+  replaceCalendarSecret(
+    request: ReplaceCalendarSecretRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReplaceCalendarSecretResponse) => void,
+  ): ClientUnaryCall;
+  replaceCalendarSecret(
+    request: ReplaceCalendarSecretRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReplaceCalendarSecretResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const CalendarSubscriptionServiceClient = makeGenericClientConstructor(
+  CalendarSubscriptionServiceService,
+  "scheduling.calendar.v1.CalendarSubscriptionService",
+) as unknown as {
+  new (
+    address: string,
+    credentials: ChannelCredentials,
+    options?: Partial<ClientOptions>,
+  ): CalendarSubscriptionServiceClient;
+  service: typeof CalendarSubscriptionServiceService;
   serviceName: string;
 };
 

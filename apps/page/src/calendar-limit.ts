@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
+import { TooManyVisits } from './visit-limit.ts';
+
+const windowMs = 60 * 60 * 1_000;
+const maxCalendars = 10_000;
+/** Reads of a calendar in an hour: four times as many as programs are asked for. */
+export const readsPerHour = 60;
+
+/** How often calendars are read. In this process only; of their secrets it has hashes. */
+export interface CalendarLimit {
+  /** What to reject the read with; undefined if it is within the limit. */
+  refusal(secret: string): TooManyVisits | undefined;
+  /** Whether there was a calendar with this secret within the hour. */
+  knows(secret: string): boolean;
+  /** Counts a read of a calendar that exists. */
+  count(secret: string): void;
+}
+
+export function createCalendarLimit(now: () => number): CalendarLimit {
+  const calendars = new LRUCache<string, { reads: number; endsAtMs: number }>({ max: maxCalendars });
+  const find = (secret: string) => {
+    const known = calendars.get(hashOf(secret));
+    return known === undefined || known.endsAtMs <= now() ? undefined : known;
+  };
+  return {
+    refusal: (secret) => {
+      const known = find(secret);
+      if (known === undefined || known.reads < readsPerHour) return undefined;
+      return new TooManyVisits(Math.ceil((known.endsAtMs - now()) / 1_000));
+    },
+    knows: (secret) => find(secret) !== undefined,
+    count: (secret) => {
+      const known = find(secret);
+      if (known !== undefined) known.reads += 1;
+      else calendars.set(hashOf(secret), { reads: 1, endsAtMs: now() + windowMs });
+    },
+  };
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64');
+}
