@@ -83,6 +83,7 @@ const internal = new Set([
   'scheduling_now',
   'set_changed_at',
   'set_reminder_marks',
+  'shown_of',
   'slot_details',
   'slot_of',
   'take_place',

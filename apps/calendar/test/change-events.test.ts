@@ -592,7 +592,8 @@ it('SQL functions record a participation with every field of the message', async
     toState: DELETED,
     notify: true,
     notifyProvider: false,
-    decided: false,
+    decided: true,
+    changeId: randomUUID(),
     actor,
     previousMailEventId: randomUUID(),
     neverInvited: true,
@@ -611,8 +612,9 @@ it('SQL functions record a participation with every field of the message', async
     invited: false,
     exempt: true,
   };
+  const origin = { hasMail: true, actor, decided: true, changeId: message.changeId };
   const { rows } = await sql<{ data: EventJson }>`
-    SELECT participation_changed_data(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${JSON.stringify({ hasMail: true, actor })}::jsonb, ${message.previousMailEventId},
+    SELECT participation_changed_data(row, ${ids.providerId}, 'MOVED', 'RESERVED', ${JSON.stringify(origin)}::jsonb, ${message.previousMailEventId},
                                       ${message.ordinal}, ${message.previousAppointmentId}, ${message.previousOrdinal}) AS data
       FROM jsonb_populate_record(NULL::participation, ${JSON.stringify(row)}) AS row`.execute(calendar.database.kysely);
   expect(rows[0]!.data).toEqual(participationChanged.toJson(message));
