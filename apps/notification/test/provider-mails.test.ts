@@ -108,6 +108,17 @@ async function cancel({ reference }: Booked, message?: string): Promise<void> {
   });
 }
 
+/** To another appointment. */
+async function moveTo({ reference }: Booked, hour: number): Promise<void> {
+  await stack.bookings.changeBooking({
+    ...owned,
+    participationReference: reference,
+    place: { $case: 'appointmentReference', value: await createAppointment({ hour }) },
+    ignoreNotice: true,
+    sendMails: true,
+  });
+}
+
 const mailsTo = (address: string) =>
   stack.smtp.mails.filter(({ recipients }) => recipients.includes(address)).map(({ parsed }) => parsed);
 
@@ -206,16 +217,24 @@ describe('a provider that is told about its bookings', () => {
 
   it('learns of a move', async () => {
     const booked = await book(await createAppointment());
-    await stack.bookings.changeBooking({
-      ...owned,
-      participationReference: booked.reference,
-      place: { $case: 'appointmentReference', value: await createAppointment({ hour: 14 }) },
-      ignoreNotice: true,
-      sendMails: true,
-    });
+    await lastMailsTo(desk, 1);
+    await moveTo(booked, 14);
     const [, mail] = await lastMailsTo(desk, 2);
     expect(mail!.subject).toMatch(/^Verschoben: .*16:00.* – Yoga$/);
     expect(mail!.text).toMatch(/Bisher: .*12:00/);
+  });
+
+  it('is told of no earlier time that it was not told', async () => {
+    stack.smtp.trouble = (recipient) => (recipient === desk ? { at: 'rcpt', code: 450 } : undefined);
+    const booked = await book(await createAppointment());
+    await eventually(async () => expect(await waitingMails('provider-booked')).toHaveLength(1));
+    await moveTo(booked, 14);
+    await eventually(async () => expect(await waitingMails('provider-moved')).toHaveLength(1));
+    stack.smtp.trouble = () => undefined;
+    await sendAgain();
+    const [, moved] = await lastMailsTo(desk, 2);
+    expect(moved!.text).toContain('16:00');
+    expect(moved!.text).not.toContain('Bisher');
   });
 
   it('learns once that a whole appointment was cancelled or changed, whoever takes part', async () => {

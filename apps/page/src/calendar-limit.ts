@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { TooManyVisits } from './visit-limit.ts';
 
 const windowMs = 60 * 60 * 1_000;
+/** Programs read a calendar at least once in a day. */
+const knownForMs = 48 * windowMs;
 const maxCalendars = 10_000;
 /** Reads of a calendar in an hour: four times as many as programs are asked for. */
 export const readsPerHour = 60;
@@ -11,29 +13,27 @@ export const readsPerHour = 60;
 export interface CalendarLimit {
   /** What to reject the read with; undefined if it is within the limit. */
   refusal(secret: string): TooManyVisits | undefined;
-  /** Whether there was a calendar with this secret within the hour. */
+  /** Whether there was a calendar with this secret within two days. */
   knows(secret: string): boolean;
-  /** Counts a read of a calendar that exists. */
+  /** Counts a read of a calendar that exists, as far as is known. */
   count(secret: string): void;
 }
 
 export function createCalendarLimit(now: () => number): CalendarLimit {
-  const calendars = new LRUCache<string, { reads: number; endsAtMs: number }>({ max: maxCalendars });
-  const find = (secret: string) => {
-    const known = calendars.get(hashOf(secret));
-    return known === undefined || known.endsAtMs <= now() ? undefined : known;
-  };
+  const calendars = new LRUCache<string, { reads: number; endsAtMs: number; readAtMs: number }>({ max: maxCalendars });
+  const find = (secret: string) => calendars.get(hashOf(secret));
   return {
     refusal: (secret) => {
       const known = find(secret);
-      if (known === undefined || known.reads < readsPerHour) return undefined;
+      if (known === undefined || known.endsAtMs <= now() || known.reads < readsPerHour) return undefined;
       return new TooManyVisits(Math.ceil((known.endsAtMs - now()) / 1_000));
     },
-    knows: (secret) => find(secret) !== undefined,
+    knows: (secret) => now() - (find(secret)?.readAtMs ?? -Infinity) < knownForMs,
     count: (secret) => {
       const known = find(secret);
-      if (known !== undefined) known.reads += 1;
-      else calendars.set(hashOf(secret), { reads: 1, endsAtMs: now() + windowMs });
+      if (known !== undefined && known.endsAtMs > now())
+        Object.assign(known, { reads: known.reads + 1, readAtMs: now() });
+      else calendars.set(hashOf(secret), { reads: 1, endsAtMs: now() + windowMs, readAtMs: now() });
     },
   };
 }

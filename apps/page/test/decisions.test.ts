@@ -87,6 +87,14 @@ function press({ body }: Answer, decision: string, message = ''): Promise<Answer
   return page.open(action.replace(basePath, ''), { form: { shown, decision, message }, headers });
 }
 
+/** Again while calendar has too many calls of this CRM, as the page says. */
+async function whenServed(request: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await request();
+    if (answer.status !== 503) return answer;
+  }
+}
+
 describe('the page of a request', () => {
   it('shows who asks for what, and changes nothing', async () => {
     const asked = await request();
@@ -250,12 +258,12 @@ describe('the link', () => {
 
   it('of 50 members of staff decides once, and the others see who has', { timeout: 120_000 }, async () => {
     const asked = await request();
-    const members = await Promise.all(Array.from({ length: 50 }, addMember));
-    const questions = await Promise.all(
-      members.map(async ({ id, email }) => page.open(await linkOf(asked, id, email))),
-    );
+    const members: Member[] = [];
+    for (let count = 0; count < 50; count += 1) members.push(await addMember());
+    const links = await Promise.all(members.map(({ id, email }) => linkOf(asked, id, email)));
+    const questions = await Promise.all(links.map((link) => whenServed(() => page.open(link))));
     const answers = await Promise.all(
-      questions.map((question, index) => press(question, index % 2 === 0 ? 'confirm' : 'decline')),
+      questions.map((question, index) => whenServed(() => press(question, index % 2 === 0 ? 'confirm' : 'decline'))),
     );
     const winners = members.filter((_member, index) => answers[index]!.status === 303);
     expect(winners).toHaveLength(1);

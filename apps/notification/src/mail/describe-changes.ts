@@ -37,8 +37,11 @@ export function earlierOf(
   const { start, end, description, address } = facts.previous;
   const zone = formatPeriod(facts.start!, facts.end!, timeZone, locale).zone;
   const period = changes.time ? inOneLine(formatPeriod(start!, end!, timeZone, locale), zone) : undefined;
-  const where = changes.place ? removeLinks(linesOfLocation(address, locale).join('\n')).split('\n').join(', ') : '';
-  const title = changes.title ? singleLine(removeLinks(description ?? '')) : '';
+  const whereOf = (place: Facts['address']) =>
+    removeLinks(linesOfLocation(place, locale).join('\n')).split('\n').join(', ');
+  const nameOf = (text: string | undefined) => singleLine(removeLinks(text ?? ''));
+  const where = changes.place && whereOf(address) !== whereOf(facts.address) ? whereOf(address) : '';
+  const title = changes.title && nameOf(description) !== nameOf(facts.description) ? nameOf(description) : '';
   if (!title && !period && !where) return undefined;
   return { label: previously, title: title || undefined, period, where: where || undefined };
 }

@@ -4,7 +4,7 @@ import type { NotificationDependencies } from '../dependencies.ts';
 import type { MailIntent } from '../mail/store-mail.ts';
 import { composeProviderList } from './compose-provider-list.ts';
 import type { ProviderNoticeRow } from './provider-notice-table.ts';
-import { intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
+import { findProviderRecipient, intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
 
 /** A mail of more has too many bytes for some mail servers. */
 const maxShown = 1_000;
@@ -73,9 +73,13 @@ async function inParts<Item, Result>(items: Item[], work: (item: Item) => Promis
 
 /** As identity knows the recipient now; undefined if it has no address any more, or no access. */
 async function findRecipient(
-  { identity }: NotificationDependencies,
-  { crmId, providerId, recipientId }: ProviderNoticeRow,
+  dependencies: NotificationDependencies,
+  list: ProviderNoticeRow,
 ): Promise<ProviderRecipient | undefined> {
+  const { crmId, providerId, recipientId } = list;
+  // Its own address, or by now the owner's.
+  if (recipientId === providerId)
+    return findProviderRecipient(dependencies, { ...list, recipient: 'PROVIDER' }, undefined);
   const request = { crmId, providerId, recipientId: recipientId! };
-  return (await undefinedIfNotFound(identity.getProviderRecipient(request)))?.recipient;
+  return (await undefinedIfNotFound(dependencies.identity.getProviderRecipient(request)))?.recipient;
 }

@@ -25,18 +25,43 @@ export async function writeProviderMail(
   if (recipient === undefined) return undefined;
   const { senderAddress } = dependencies;
   const link = await issueDecisionLink(dependencies, row, recipient);
+  const isCurrent = told.mailData.currentVersion <= row.participationVersion;
+  const saysBefore = isCurrent && (await wasLastMailCurrent(dependencies, row));
+  const mailData = saysBefore ? told.mailData : { ...told.mailData, previous: undefined };
   const content = composeProviderMail({
     template,
     actor,
     recipient,
-    ...told,
+    person: told.person,
+    mailData,
     link,
     provider,
     crm,
     senderAddress,
     writtenAt: new Date(),
   });
-  return intentOf(row, recipient, { content, sandbox: crm.sandbox });
+  const toldVersion = isCurrent ? undefined : row.version + 1;
+  return { ...intentOf(row, recipient, { content, sandbox: crm.sandbox }), toldVersion };
+}
+
+/**
+ * Whether the last mail to this recipient about the same thing has arrived, and said what was true right after its
+ * change. Otherwise what was true before this one is nothing that the recipient was told.
+ */
+async function wasLastMailCurrent(
+  { database: { kysely } }: NotificationDependencies,
+  { crmId, aboutId, version }: ProviderNoticeRow,
+): Promise<boolean> {
+  const last = await kysely
+    .selectFrom('mail')
+    .select(['state', 'toldVersion'])
+    .where('crmId', '=', crmId)
+    .where('aboutId', '=', aboutId)
+    .where('version', '<', version)
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last === undefined || (last.state === 'sent' && last.toldVersion === null);
 }
 
 /** What a mail to a provider or an entry of a list is about. */
@@ -68,8 +93,7 @@ async function readMailData(
   { crmId, participationIds, participationVersion: version }: ProviderNoticeRow,
 ): Promise<GetParticipationMailDataResponse | undefined> {
   for (const participationId of participationIds) {
-    // What was true before this change.
-    const request = { crmId, participationId, version, toldVersion: version - 1 };
+    const request = { crmId, participationId, version };
     const mailData = await undefinedIfNotFound(participations.getParticipationMailData(request));
     if (mailData !== undefined) return mailData;
   }

@@ -15,8 +15,11 @@ export function calendarRoutes({ persons, providers }: Clients, limit: CalendarL
       const secret = secretOf(request);
       const known = versionsIn(request.headers['if-none-match'] ?? '');
       const read = (version: string): Promise<ReadCalendarResponse> => persons.readCalendar({ secret, version });
+      // Before the answer: others are read at the same time.
+      const isKnown = limit.knows(secret);
+      if (isKnown) limit.count(secret);
       let calendar = await read(known[0]?.version ?? '');
-      limit.count(secret);
+      if (!isKnown) limit.count(secret);
       const { provider } = await providers.getPublicProvider({ providerId: calendar.providerId });
       const beginning = beginFeed(nameOf(calendar, provider!));
       void reply.header('cache-control', 'private, max-age=300');
