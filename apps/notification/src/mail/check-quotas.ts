@@ -100,6 +100,7 @@ function quotasOf(mail: MailRow, { toOneRecipient, inTotal }: MailQuotas): MailQ
   return isToProvider(mail) ? { toOneRecipient: 0, inTotal: Math.ceil(inTotal / 2) } : { toOneRecipient, inTotal };
 }
 
+/** Whether it tells a provider about its bookings. */
 export function isToProvider({ template }: Pick<MailRow, 'template'>): boolean {
   return (providerMailTemplates as readonly string[]).includes(template);
 }

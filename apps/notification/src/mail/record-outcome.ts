@@ -140,12 +140,12 @@ type FailedMail = Pick<MailRow, 'crmId' | 'id' | 'aboutId' | 'template' | 'custo
 async function reportFailures(tx: Transaction<NotificationSchema>, mails: FailedMail[]): Promise<void> {
   const failures = mails.map((mail) => {
     const { crmId, id: mailId, aboutId, template, customerId, providerId } = mail;
-    // Its person is not the recipient.
     return {
       crmId,
       mailId,
       aboutId: isToProvider(mail) ? providerId! : aboutId,
       template,
+      // The person that it is about is not its recipient.
       customerId: isToProvider(mail) ? undefined : (customerId ?? undefined),
       providerId: providerId ?? undefined,
     };
