@@ -4,7 +4,7 @@ import type {
   ParticipationChanged,
   ParticipationReminderDue,
 } from '@scheduling/contracts/events/v1';
-import { undefinedIfNotFound } from '@scheduling/errors';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { type Effect, type Subscription, subscriptions } from '@scheduling/messaging';
 import { nameUuid } from '@scheduling/runtime';
 import type { NotificationSchema } from './db/schema.ts';
@@ -123,13 +123,16 @@ async function mailForVerification(
   return (tx) => storeMail(tx, intent);
 }
 
-/** The person's mails are erased before the last ones are composed: the customer service may be down. */
+/**
+ * The person's mails are erased before the last ones are composed: the customer service may be down. While one of them
+ * is being sent, the event waits, so that the last mails arrive after it.
+ */
 async function eraseCustomer(
   dependencies: NotificationDependencies,
   request: CustomerErasureRequested,
 ): Promise<Effect<NotificationSchema>> {
   if (request.byAddress) return eraseAddress(dependencies, request);
-  await eraseMails(dependencies.database, request);
+  if (await eraseMails(dependencies.database, request)) throw mailIsSent();
   const lastMails = request.notify ? await composeLastMails(dependencies, request) : [];
   return (tx) => concludeErasure(tx, request, lastMails);
 }
@@ -143,10 +146,13 @@ async function eraseAddress(
   { crmId, erasureId }: CustomerErasureRequested,
 ): Promise<Effect<NotificationSchema>> {
   const answer = await undefinedIfNotFound(dependencies.erasures.getErasureAddress({ crmId, erasureId }));
-  return async (tx) => {
-    if (answer) await eraseMailsTo(tx, crmId, answer.email);
-    await concludeErasure(tx, { crmId, erasureId }, []);
-  };
+  const { database } = dependencies;
+  if (answer && (await database.transaction((tx) => eraseMailsTo(tx, crmId, answer.email)))) throw mailIsSent();
+  return (tx) => concludeErasure(tx, { crmId, erasureId }, []);
+}
+
+function mailIsSent(): DomainError {
+  return new DomainError('service.unavailable', { text: 'a mail to the person is being sent' });
 }
 
 /** One for each appointment that the person was removed from: a calendar program acts on one event of a mail. */

@@ -211,6 +211,100 @@ describe('a customer who is deleted from future appointments', () => {
   });
 });
 
+describe('a mail that is being sent to a person who is erased', () => {
+  /** Lets the mail server hold the mail until the test says what becomes of it. */
+  async function bookWhileHeld(person: Person, appointmentReference: string) {
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    onTestFinished(() => answer.resolve());
+    stack.smtp.trouble = (recipient) => {
+      if (recipient !== person.email) return undefined;
+      arrived.resolve();
+      return { at: 'rcpt', hangUntil: answer.promise };
+    };
+    await book(person, appointmentReference);
+    await arrived.promise;
+    return answer;
+  }
+
+  const marked = (person: Person) =>
+    eventually(async () =>
+      expect(await rowsOf(person)).toMatchObject([
+        { template: 'booking-confirmed', erasedAt: expect.any(Date) as Date },
+      ]),
+    );
+
+  it('arrives before the last one, and leaves nothing', async () => {
+    const person = await createPerson();
+    const answer = await bookWhileHeld(person, 'held');
+    const before = await confirmed();
+    await remove(person);
+    await marked(person);
+    stack.smtp.trouble = () => undefined;
+    answer.resolve();
+    await eventually(() => expect(mailsTo(person)).toHaveLength(2));
+    expect(mailsTo(person).map(({ parsed }) => parsed.subject)).toEqual([
+      expect.stringContaining('Your booking'),
+      expect.stringContaining('Your data was deleted'),
+    ]);
+    await eventually(async () => expect(await confirmed()).toBe(before + 1));
+    expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent' }]);
+  });
+
+  it('is not tried again if the connection breaks', async () => {
+    const person = await createPerson();
+    await bookWhileHeld(person, 'rejected');
+    await remove(person);
+    await marked(person);
+    stack.smtp.trouble = () => undefined;
+    await stack.smtp.stop();
+    await stack.smtp.start();
+    await eventually(async () =>
+      expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion', state: 'sent' }]),
+    );
+    expect(mailsTo(person).map(({ parsed }) => parsed.subject)).toEqual([
+      expect.stringContaining('Your data was deleted'),
+    ]);
+  });
+
+  it('holds up the last mail for a minute at most', async () => {
+    const person = await createPerson();
+    const answer = await bookWhileHeld(person, 'endless');
+    await remove(person);
+    await marked(person);
+    stack.smtp.trouble = () => undefined;
+    await stack.database.kysely
+      .updateTable('mail')
+      .set({ erasedAt: sql<Date>`now() - interval '1 minute'` })
+      .where('customerId', '=', person.customerId)
+      .execute();
+    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ template: 'removed-by-deletion' }]));
+    answer.resolve();
+    await eventually(async () => expect(await rowsOf(person)).toMatchObject([{ state: 'sent' }]));
+  });
+
+  it('holds up the erasure of an address, too', async () => {
+    const person = { reference: 'gone', customerId: randomUUID(), email: 'held-address@example.com' };
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    onTestFinished(() => answer.resolve());
+    stack.smtp.trouble = () => {
+      arrived.resolve();
+      return { at: 'rcpt', hangUntil: answer.promise };
+    };
+    await storeFor(person);
+    await arrived.promise;
+    const { erasure } = await stack.customers.eraseAddress({ crmId, email: person.email });
+    await marked(person);
+    const isConfirmed = async () => (await confirmations()).includes(erasure!.id);
+    expect(await isConfirmed()).toBe(false);
+    answer.resolve();
+    await eventually(async () => expect(await isConfirmed()).toBe(true));
+    expect(await rowsOf(person)).toEqual([]);
+    expect(mailsTo(person)).toHaveLength(1);
+  });
+});
+
 describe('an erasure', () => {
   it('is confirmed every time it is requested, and no mail is stored after it', async () => {
     const person = await createPerson();

@@ -11,12 +11,14 @@ import type { Logger } from '@scheduling/runtime';
 import * as reminders from './migrations/0001-reminders.ts';
 import * as providerMails from './migrations/0002-provider-mails.ts';
 import * as toldVersions from './migrations/0003-told-versions.ts';
+import * as mailsOfErasedPersons from './migrations/0004-mails-of-erased-persons.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
   '0001-reminders': reminders,
   '0002-provider-mails': providerMails,
   '0003-told-versions': toldVersions,
+  '0004-mails-of-erased-persons': mailsOfErasedPersons,
 };
 
 const functions = sqlFiles(import.meta.url, [

@@ -104,6 +104,7 @@ CREATE TABLE mail (
   resend_of uuid,
   sandbox boolean NOT NULL DEFAULT false,
   told_version integer,
+  erased_at timestamp with time zone,
   CONSTRAINT mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT mail_check CHECK ((((state = 'pending'::text) = (content IS NOT NULL)) AND ((state = 'pending'::text) = (recipient IS NOT NULL)))),
   CONSTRAINT mail_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -488,7 +489,7 @@ BEGIN
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
      CROSS JOIN LATERAL (
-       SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease LIMIT 1
+       SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease AND erased_at IS NULL LIMIT 1
      ) AS mail
      WHERE NOT EXISTS (
        SELECT FROM mail AS earlier
@@ -506,7 +507,7 @@ DECLARE
 BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
-   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid
+   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid AND erased_at IS NULL
   RETURNING old.* INTO sent;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 

@@ -63,6 +63,8 @@ export interface MailTable {
    * Set if this mail holds the last personal data of an erased person: the erasure is confirmed when it is finished.
    */
   erasureId: string | null;
+  /** Since when its person is erased: it is being sent, and deleted when that is over. Null in all other mails. */
+  erasedAt: Date | null;
   /** Who caused the change that the mail is about, as events say it. Null in other mails. */
   actor: string | null;
   /**

@@ -1,29 +1,27 @@
-import { forgetKeys, isAddress } from '@scheduling/postgres';
+import { isAddress } from '@scheduling/postgres';
 import { providerMailTemplates } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
+import { deleteMails } from './delete-mails.ts';
 
 /**
  * Deletes the mails that wait for an address, in any of its forms, those that a sandbox keeps, and the digests of sent
  * ones, except those to users and providers of the CRM and the last mails to deleted customers, which end on their own.
+ * Returns whether a mail to the address is being sent: then it is to be repeated.
  */
-export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: string, email: string): Promise<void> {
-  const erased = await tx
-    .deleteFrom('mail')
-    .where('crmId', '=', crmId)
+export async function eraseMailsTo(
+  tx: Transaction<NotificationSchema>,
+  crmId: string,
+  email: string,
+): Promise<boolean> {
+  const waiting = tx
+    .selectFrom('mail')
     .where('state', '=', 'pending')
     .where('userId', 'is', null)
     .where('template', 'not in', providerMailTemplates)
-    .where('erasureId', 'is', null)
-    .where(isAddress(sql`recipient`, email))
-    .returning('id')
-    .execute();
-  await forgetKeys(
-    tx,
-    crmId,
-    erased.map(({ id }) => id),
-  );
+    .where(isAddress(sql`recipient`, email));
+  const isSending = await deleteMails(tx, crmId, waiting);
   await tx
     .deleteFrom('sandboxMail')
     .using('mail')
@@ -40,4 +38,5 @@ export async function eraseMailsTo(tx: Transaction<NotificationSchema>, crmId: s
     .where('crmId', '=', crmId)
     .where('recipientDigest', '=', recipientDigest({ crmId, recipient: rows[0]!.recipient }))
     .execute();
+  return isSending;
 }

@@ -1,16 +1,18 @@
-import { type Database, forgetKeys } from '@scheduling/postgres';
+import type { Database } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { confirmErasure } from '../mail/confirm-erasure.ts';
 import { type LastMailIntent, storeMail } from '../mail/store-mail.ts';
+import { deleteMails } from './delete-mails.ts';
 import { type CustomerKey, lockCustomer } from './lock-customer.ts';
 
 /**
  * Removes every mail of a customer and prevents new ones from being stored; only the last mail remains. A trigger removes
- * the customer from what providers are told (erase-from-lists.sql). Repeating it changes nothing.
+ * the customer from what providers are told (erase-from-lists.sql). Repeating it changes nothing. Returns whether a mail
+ * to the customer is being sent: then it is to be repeated.
  */
-export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<void> {
-  await database.transaction(async (tx) => {
+export async function eraseMails(database: Database<NotificationSchema>, key: CustomerKey): Promise<boolean> {
+  return database.transaction(async (tx) => {
     await lockCustomer(tx, key);
     await tx
       .insertInto('erasedCustomer')
@@ -22,18 +24,7 @@ export async function eraseMails(database: Database<NotificationSchema>, key: Cu
       .where('crmId', '=', key.crmId)
       .where('customerId', '=', key.customerId)
       .execute();
-    const erased = await tx
-      .deleteFrom('mail')
-      .where('crmId', '=', key.crmId)
-      .where('customerId', '=', key.customerId)
-      .where('erasureId', 'is', null)
-      .returning('id')
-      .execute();
-    await forgetKeys(
-      tx,
-      key.crmId,
-      erased.map(({ id }) => id),
-    );
+    return deleteMails(tx, key.crmId, tx.selectFrom('mail').where('customerId', '=', key.customerId));
   });
 }
 

@@ -4,8 +4,8 @@
 -- other, whichever comes first.
 --
 -- Request: windowSeconds, toOneRecipient, inTotal, urgentTemplates; mails: an array of crmId, id, lease, recipientDigest (hexadecimal); countedCrms: ids.
--- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, that was removed, or before which an earlier one is being sent has
---   none. (The columns cannot change: sessions of a version that is running have planned this statement.)
+-- Answer: a row for each mail, with inTotal null if its CRM is not counted. One whose lease is lost, whose person was erased, or before which an earlier one is being
+--   sent has none. (The columns cannot change: sessions of a version that is running have planned this statement.)
 CREATE OR REPLACE FUNCTION read_quota_use(request jsonb)
 RETURNS TABLE ("crmId" text, lease uuid, "toRecipient" integer, "inTotal" integer, "windowEnd" timestamptz, "isSuperseded" boolean)
 LANGUAGE plpgsql STABLE AS $$
@@ -43,7 +43,7 @@ BEGIN
       LEFT JOIN crm USING (crm_id)
      -- One by one, whatever the plan assumes about the table.
      CROSS JOIN LATERAL (
-       SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease LIMIT 1
+       SELECT * FROM mail WHERE mail.crm_id = asked.crm_id AND mail.id = asked.id AND mail.lease = asked.lease AND erased_at IS NULL LIMIT 1
      ) AS mail
      WHERE NOT EXISTS (
        SELECT FROM mail AS earlier

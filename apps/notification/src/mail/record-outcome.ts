@@ -1,7 +1,7 @@
 import { dueAfter } from '@scheduling/delivery';
 import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
-import { callFunction, type Database } from '@scheduling/postgres';
+import { callFunction, type Database, forgetKeys } from '@scheduling/postgres';
 import { providerMailTemplates } from '@scheduling/runtime';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
@@ -33,18 +33,38 @@ export function createOutcomeRecorder(
   database: Database<NotificationSchema>,
 ): (mail: MailRow, outcome: Outcome) => Promise<Outcome[]> {
   return async (mail, outcome) => {
-    if (outcome.outcome !== 'sent') return database.transaction((tx) => recordNotSent(tx, mail, outcome));
-    if (mail.erasureId !== null || urgentTemplates.includes(mail.template))
-      return database.transaction((tx) => recordSentForOthers(tx, mail));
-    await recordSent(database.kysely, mail);
-    // A later mail about the same thing may be written now.
-    database.committed();
-    return [];
+    const concernsOthers = mail.erasureId !== null || urgentTemplates.includes(mail.template);
+    if (outcome.outcome === 'sent' && !concernsOthers && (await recordSent(database.kysely, mail))) {
+      // A later mail about the same thing may be written now.
+      database.committed();
+      return [];
+    }
+    return database.transaction(async (tx) => {
+      if (await deleteErased(tx, mail)) return [];
+      return outcome.outcome === 'sent' ? recordSentForOthers(tx, mail) : recordNotSent(tx, mail, outcome);
+    });
   };
 }
 
+/** Deletes a mail whose person was erased while it was being sent, whatever came of it. */
+async function deleteErased(tx: Transaction<NotificationSchema>, { crmId, id, lease }: MailRow): Promise<boolean> {
+  // An erasure that begins now waits until the transaction ends.
+  const mail = await tx
+    .selectFrom('mail')
+    .select('erasedAt')
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!mail?.erasedAt) return false;
+  await tx.deleteFrom('mail').where('crmId', '=', crmId).where('id', '=', id).execute();
+  await forgetKeys(tx, crmId, [id]);
+  return true;
+}
+
 /**
- * Returns whether the lease was held. Outside of a transaction, it shares one with other mails that were sent at about
+ * Returns whether it was recorded: the lease was held, and the person is not erased. Outside of a transaction, it shares one with other mails that were sent at about
  * the same time.
  */
 function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<boolean> {

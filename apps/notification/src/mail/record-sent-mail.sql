@@ -1,15 +1,15 @@
--- Records that a mail was sent, and counts it for the quotas, unless its lease is lost. One of a sandbox is kept, unless it is the last one to an erased
--- person. Older reminders that wait are superseded by one that was sent.
+-- Records that a mail was sent, and counts it for the quotas, unless its lease is lost, or its person was erased meanwhile. One of a sandbox is kept, unless it is
+-- the last one to an erased person. Older reminders that wait are superseded by one that was sent.
 --
 -- Request: crmId, id, lease, recipientDigest (hexadecimal; absent: the mail does not count).
--- Answer: whether the lease was held.
+-- Answer: whether it was recorded.
 CREATE OR REPLACE FUNCTION record_sent_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   sent mail%ROWTYPE;
 BEGIN
   UPDATE mail
      SET state = 'sent', content = NULL, recipient = NULL, lease = NULL, held = false, attempts = attempts + 1, last_error = NULL, finished_at = now()
-   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid
+   WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid AND erased_at IS NULL
   RETURNING old.* INTO sent;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 
