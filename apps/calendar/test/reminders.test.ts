@@ -7,6 +7,7 @@ import { createRandom, type Random } from '@scheduling/testing/random';
 import { type Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CalendarSchema } from '../src/db/schema.ts';
+import { dateOf, makeClockAdjustable, type SetRealClock, textOf, wakeReplicas } from './adjustable-clock.ts';
 import {
   type Calendar,
   type CalendarUnderTest,
@@ -18,9 +19,6 @@ import {
 } from './calendar-under-test.ts';
 
 const { BOOKED, REQUESTED, CANCELED } = ParticipationState;
-const minuteMs = 60_000;
-/** Times are minutes from here. */
-const base = new Date(Math.ceil(Date.now() / (60 * minuteMs)) * 60 * minuteMs);
 /**
  * The clocks are set to multiples of this, and go on for some seconds then. With the start and the lengths of all
  * reminders, nothing is closer than a minute to what the rules compare it with.
@@ -43,10 +41,11 @@ type Owner = (typeof owners)[OwnerName];
 
 let calendar: CalendarUnderTest;
 let replica: Calendar;
+let setRealClock: SetRealClock;
 
 beforeAll(async () => {
   calendar = await startCalendar();
-  await makeClockAdjustable();
+  setRealClock = await makeClockAdjustable(calendar);
   replica = await calendar.startReplica();
 }, 180_000);
 afterAll(async () => {
@@ -54,38 +53,13 @@ afterAll(async () => {
   await calendar?.[Symbol.asyncDispose]();
 });
 
-/** That of the database, for all sessions at once: time has to pass for all replicas. */
-async function makeClockAdjustable(): Promise<void> {
-  const { kysely } = calendar.database;
-  await sql`CREATE TABLE adjusted_clock AS SELECT interval '0' AS ahead`.execute(kysely);
-  await sql`
-    CREATE OR REPLACE FUNCTION scheduling_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
-      SELECT clock_timestamp() + ahead FROM adjusted_clock
-    $$`.execute(kysely);
-}
-
-const dateOf = (minutes: number): Date => new Date(base.getTime() + minutes * minuteMs);
-const textOf = (minutes: number): string => dateOf(minutes).toISOString();
-
-async function setRealClock(minutes: number): Promise<void> {
-  await sql`UPDATE adjusted_clock SET ahead = ${dateOf(minutes)}::timestamptz - clock_timestamp()`.execute(
-    calendar.database.kysely,
-  );
-}
-
-/** Both replicas write reminders at the same moment, with which they begin when the clock of any sandbox is set. */
-async function wakeReplicas(): Promise<void> {
-  const request = { crmId: 'other-sandbox', now: undefined };
-  await Promise.all([calendar, replica].map(({ clocks }) => clocks.setSandboxClock(request)));
-}
-
 /** Wakes the replicas, and waits until all reminders have been written that are due now. */
 async function runRounds(): Promise<void> {
   const { kysely } = calendar.database;
   const { rows } = await sql<{ crm: string; present: Date }>`
     SELECT crm, scheduling_now(crm) AS present FROM unnest(ARRAY['one', 'two', 'sandbox']) AS crm`.execute(kysely);
   const presentOf = new Map(rows.map(({ crm, present }) => [crm, present]));
-  await wakeReplicas();
+  await wakeReplicas([calendar, replica]);
   await eventually(async () => {
     const marks = await kysely
       .selectFrom('reminderMark')
@@ -523,7 +497,7 @@ describe('reminders', () => {
     const tx = await calendar.database.kysely.startTransaction().execute();
     try {
       // For nobody else.
-      await sql`UPDATE adjusted_clock SET ahead = ${dateOf(70)}::timestamptz - clock_timestamp()`.execute(tx);
+      await setRealClock(70, tx);
       const answers = [];
       for (let call = 1; call <= 4; call += 1) answers.push(await remind(tx, owner, 1));
       expect(answers).toEqual([

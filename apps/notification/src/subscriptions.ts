@@ -3,6 +3,7 @@ import type {
   EmailVerificationRequested,
   ParticipationChanged,
   ParticipationReminderDue,
+  ParticipationUndecided,
 } from '@scheduling/contracts/events/v1';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { type Effect, type Subscription, subscriptions } from '@scheduling/messaging';
@@ -18,7 +19,7 @@ import { findOrganizers } from './mail/find-organizers.ts';
 import { organizerOf, senderOf } from './mail/mail-addresses.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
-import { providerNoticesOf } from './provider-mail/provider-mail-of-change.ts';
+import { providerNoticesOf, providerNoticesOfWaiting } from './provider-mail/provider-mail-of-change.ts';
 import { storeMailsOfChange } from './provider-mail/store-mails-of-change.ts';
 import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 
@@ -27,6 +28,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
   return subscriptions<NotificationSchema, 'notification'>({
     participationChanged: (change, { eventId }) => mailAboutChange(change, eventId),
     participationReminderDue: async (reminder) => remind(reminder),
+    participationUndecided: async (request) => remindOfRequest(request),
     emailVerificationRequested: (request, { eventId }) => mailForVerification(dependencies, request, eventId),
     userDeleted: async (user) => (tx) => eraseUser(tx, user),
     customerErasureRequested: (request) => eraseCustomer(dependencies, request),
@@ -65,7 +67,7 @@ async function mailAboutChange(
     previousEventId,
   });
   const notices = providerNoticesOf(change, eventId);
-  return notices.length === 0 ? call : storeMailsOfChange(call, notices);
+  return notices.length === 0 ? call : storeMailsOfChange(crmId, call, notices);
 }
 
 /**
@@ -93,6 +95,26 @@ function remind({
     actor: 'service',
     reminder: { startsAt: start, expiresAt },
   });
+}
+
+/** As with a reminder, one request is one mail to each, until it changes. */
+function remindOfRequest(request: ParticipationUndecided): Effect<NotificationSchema> {
+  const { crmId, participationId, version, customerId, providerId, start, expiresAt, tellPerson } = request;
+  const eventId = nameUuid(participationId, `undecided ${version}`);
+  const call = tellPerson
+    ? storeUnwrittenMail({
+        crmId,
+        eventId,
+        participationId,
+        version,
+        mail: { template: 'request-unconfirmed' },
+        customerId,
+        providerId,
+        actor: 'service',
+        reminder: { startsAt: start, expiresAt },
+      })
+    : undefined;
+  return storeMailsOfChange(crmId, call, providerNoticesOfWaiting(request, eventId));
 }
 
 /** Issuing a token invalidates those of earlier mails, so a redelivered event must not do it. */

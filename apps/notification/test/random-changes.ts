@@ -471,6 +471,7 @@ function calendarOf(template: MailTemplate, isInvited: boolean): CalendarMethod 
     case 'request-withdrawn':
     case 'request-changed':
     case 'booking-reminder':
+    case 'request-unconfirmed':
     case 'email-verification':
       return undefined;
     default:

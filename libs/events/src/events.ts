@@ -9,6 +9,7 @@ import {
   MailFailed,
   ParticipationChanged,
   ParticipationReminderDue,
+  ParticipationUndecided,
   ProviderChanged,
   UserDeleted,
 } from '@scheduling/contracts/events/v1';
@@ -113,6 +114,12 @@ export const events = {
     'ParticipationReminderDue',
     ParticipationReminderDue,
   ),
+  participationUndecided: define(
+    'calendar',
+    'participation-undecided',
+    'ParticipationUndecided',
+    ParticipationUndecided,
+  ),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
 };
 
@@ -127,6 +134,7 @@ const consumed = {
   notification: [
     'participationChanged',
     'participationReminderDue',
+    'participationUndecided',
     'emailVerificationRequested',
     'userDeleted',
     'customerErasureRequested',

@@ -11,6 +11,7 @@ export const participationMailTemplates = [
   'booking-cancelled',
   'appointment-cancelled',
   'booking-reminder',
+  'request-unconfirmed',
 ] as const;
 export type ParticipationMailTemplate = (typeof participationMailTemplates)[number];
 
@@ -22,6 +23,7 @@ export const providerMailTemplates = [
   'provider-request-moved',
   'provider-cancelled',
   'provider-request-withdrawn',
+  'provider-request-waiting',
   'provider-appointment-changed',
   'provider-appointment-cancelled',
   'provider-list',

@@ -16,6 +16,7 @@ import * as arrangements from './migrations/0005-arrangements.ts';
 import * as calendarSubscriptions from './migrations/0006-calendar-subscriptions.ts';
 import * as previous from './migrations/0008-previous.ts';
 import * as decisions from './migrations/0009-decisions.ts';
+import * as waitingRequests from './migrations/0010-waiting-requests.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -28,6 +29,7 @@ const migrations = {
   '0007-customer-by-refresh': concurrentIndex('customer_by_refresh', 'customer (crm_id, provider_id, refreshed_at)'),
   '0008-previous': previous,
   '0009-decisions': decisions,
+  '0010-waiting-requests': waitingRequests,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -74,6 +76,8 @@ const functions = sqlFiles(import.meta.url, [
   '../person/cancel-own-booking.sql',
   '../person/confirm-attendance.sql',
   '../decision/decide-request.sql',
+  '../decision/await-decision.sql',
+  '../decision/remind-of-requests.sql',
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',

@@ -39,6 +39,7 @@ CREATE INDEX appointment_cancelled ON public.appointment USING btree (crm_id, pr
 CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX appointment_to_anonymise ON public.appointment USING btree (crm_id, ends_at) WHERE (NOT anonymised);
 CREATE TRIGGER seats_changed BEFORE UPDATE ON public.appointment FOR EACH ROW WHEN ((old.anonymised AND (new.taken <> old.taken))) EXECUTE FUNCTION unmark_with_seats();
+CREATE TRIGGER start_changed AFTER UPDATE OF starts_at ON public.appointment FOR EACH ROW WHEN ((new.starts_at <> old.starts_at)) EXECUTE FUNCTION requests_wait();
 
 CREATE TABLE audit_entry (
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -220,6 +221,8 @@ CREATE INDEX participation_reserved ON public.participation USING btree (crm_id,
 CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.name IS NULL) AND (new.state <> ALL (ARRAY['BOOKED'::text, 'RESERVED'::text])))) EXECUTE FUNCTION unmark_appointment();
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
 CREATE TRIGGER participation_moved AFTER UPDATE ON public.participation FOR EACH ROW WHEN (((new.appointment_id <> old.appointment_id) OR ((new.version <> old.version) AND (new.reference ~~ 'anonymous-%'::text)))) EXECUTE FUNCTION unmark_appointment();
+CREATE TRIGGER request_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.state = 'REQUESTED'::text) AND (new.mail_event_id IS NOT NULL))) EXECUTE FUNCTION participation_waits();
+CREATE TRIGGER request_moved AFTER UPDATE ON public.participation FOR EACH ROW WHEN (((new.state = 'REQUESTED'::text) AND (new.mail_event_id IS NOT NULL) AND ((new.appointment_id <> old.appointment_id) OR (new.state <> old.state) OR (old.mail_event_id IS NULL)))) EXECUTE FUNCTION participation_waits();
 
 CREATE TABLE participation_decision (
   crm_id text NOT NULL,
@@ -323,6 +326,17 @@ CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provid
 CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_id, starts_at, id, ends_at);
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+
+CREATE TABLE waiting_request (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  remind_at timestamp with time zone,
+  tell_at timestamp with time zone,
+  due_at timestamp with time zone DEFAULT LEAST(remind_at, tell_at),
+  CONSTRAINT waiting_request_pkey PRIMARY KEY (crm_id, participation_id),
+  CONSTRAINT waiting_request_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
+);
+CREATE INDEX waiting_request_due ON public.waiting_request USING btree (due_at);
 
 CREATE OR REPLACE FUNCTION public.add_message(participation participation, message text)
  RETURNS void
@@ -560,6 +574,25 @@ CREATE OR REPLACE FUNCTION public.archived_until(present timestamp with time zon
  STABLE
 AS $function$
   SELECT present - make_interval(hours => archive_after_days * 24)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.await_decision(the_crm text, the_appointment uuid, the_participation uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  present timestamptz := scheduling_now(the_crm);
+BEGIN
+  INSERT INTO waiting_request (crm_id, participation_id, remind_at, tell_at)
+  SELECT the_crm, participation.id, CASE WHEN reminder < starts_at THEN reminder END, greatest(half, starts_at - interval '12 hours')
+    FROM appointment
+   CROSS JOIN LATERAL (SELECT present + (starts_at - present) / 2 AS half) AS waiting
+   CROSS JOIN LATERAL (SELECT greatest(half, present + interval '1 hour') AS reminder) AS reminding
+    JOIN participation ON participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
+   WHERE appointment.crm_id = the_crm AND appointment.id = the_appointment AND starts_at > present AND participation.id = coalesce(the_participation, participation.id)
+     AND participation.state = 'REQUESTED' AND participation.mail_event_id IS NOT NULL
+  ON CONFLICT (crm_id, participation_id) DO UPDATE SET remind_at = excluded.remind_at, tell_at = excluded.tell_at;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.book_slot(request jsonb)
@@ -1800,6 +1833,16 @@ AS $function$
    WHERE participation.crm_id = the_crm AND participation.id = the_participation
 $function$;
 
+CREATE OR REPLACE FUNCTION public.participation_waits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      PERFORM await_decision(NEW.crm_id, NEW.appointment_id, NEW.id);
+      RETURN NULL;
+    END
+    $function$;
+
 CREATE OR REPLACE FUNCTION public.present_booking_answer(the_crm text, the_participation uuid, timeslot_reference text)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2532,6 +2575,78 @@ BEGIN
   RETURN answer;
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION public.remind_of_requests(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  max_requests integer := request ->> 'limit';
+  real_present timestamptz := scheduling_now();
+  answer jsonb;
+BEGIN
+  WITH due AS MATERIALIZED (
+    SELECT crm_id, participation_id, remind_at, tell_at, scheduling_now(crm_id) AS present
+      FROM waiting_request
+     WHERE (crm_id, participation_id) IN (
+       (SELECT crm_id, participation_id FROM waiting_request AS waiting
+         WHERE due_at <= real_present AND NOT EXISTS (SELECT FROM sandbox_clock WHERE sandbox_clock.crm_id = waiting.crm_id)
+         ORDER BY due_at LIMIT max_requests)
+       UNION ALL
+       (SELECT waiting.crm_id, participation_id FROM sandbox_clock AS clock JOIN waiting_request AS waiting ON waiting.crm_id = clock.crm_id
+         WHERE due_at <= scheduling_now(clock.crm_id)
+         LIMIT max_requests))
+       FOR UPDATE SKIP LOCKED
+  ), said AS MATERIALIZED (
+    SELECT due.*, participation.version, participation.customer_id, appointment.provider_id, appointment.starts_at,
+           coalesce(remind_at <= present AND notify_provider, false) AS reminds,
+           coalesce(tell_at <= present AND (notify_provider OR confirmation = 'REQUESTED'), false) AS tells,
+           appointment.state = 'ACTIVE' AND participation.state = 'REQUESTED' AND starts_at > present AS is_open
+      FROM due
+      JOIN participation ON participation.crm_id = due.crm_id AND participation.id = due.participation_id
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+      LEFT JOIN booking_rules AS rules ON rules.crm_id = appointment.crm_id AND rules.provider_id = appointment.provider_id
+  ), written AS (
+    INSERT INTO outbox (subject, data, request_id, traceparent)
+    SELECT 'scheduling.calendar.v1.participation-undecided',
+           json_build_object(
+             'crmId', crm_id,
+             'participationId', participation_id,
+             'version', version,
+             'providerId', provider_id,
+             'customerId', customer_id,
+             'start', moment_json(starts_at),
+             'expiresAt', moment_json(starts_at + (real_present - present)),
+             'remindProvider', reminds,
+             'tellPerson', tells),
+           coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
+      FROM said WHERE is_open AND (reminds OR tells)
+    RETURNING 1
+  ), ended AS (
+    DELETE FROM waiting_request USING said
+     WHERE waiting_request.crm_id = said.crm_id AND waiting_request.participation_id = said.participation_id
+       AND NOT (is_open AND (said.remind_at > present OR said.tell_at > present) IS TRUE)
+  ), changed AS (
+    UPDATE waiting_request
+       SET remind_at = CASE WHEN said.remind_at > present THEN said.remind_at END, tell_at = CASE WHEN said.tell_at > present THEN said.tell_at END
+      FROM said
+     WHERE waiting_request.crm_id = said.crm_id AND waiting_request.participation_id = said.participation_id
+       AND is_open AND (said.remind_at > present OR said.tell_at > present)
+  )
+  SELECT jsonb_build_object('written', (SELECT count(*) FROM written), 'isBehind', (SELECT count(*) FROM due) >= max_requests) INTO answer;
+  RETURN answer;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.requests_wait()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      PERFORM await_decision(NEW.crm_id, NEW.id, NULL);
+      RETURN NULL;
+    END
+    $function$;
 
 CREATE OR REPLACE FUNCTION public.retry_answer(reason text)
  RETURNS jsonb

@@ -1,4 +1,5 @@
 import { type Loop, startLoop } from '@scheduling/runtime';
+import { remindOfRequests } from '../decision/remind-of-requests.ts';
 import { type ReminderDependencies, writeReminders } from './write-reminders.ts';
 
 /**
@@ -7,7 +8,7 @@ import { type ReminderDependencies, writeReminders } from './write-reminders.ts'
  */
 const everyMs = 20_000;
 
-/** Writes the reminders that are due, in every replica. Whoever sets the clock of a sandbox wakes one. */
+/** Writes the reminders that are due, also of requests, in every replica. Whoever sets the clock of a sandbox wakes one. */
 export function startReminders(dependencies: ReminderDependencies): Loop {
   return startLoop({
     name: 'the writing of reminders',
@@ -15,6 +16,7 @@ export function startReminders(dependencies: ReminderDependencies): Loop {
     everyMs,
     run: async (_limit, signal) => {
       await writeReminders(dependencies, signal);
+      await remindOfRequests(dependencies, signal);
       return 0;
     },
   });

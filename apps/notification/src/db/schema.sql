@@ -483,7 +483,7 @@ BEGIN
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
                 AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
-             OR CASE WHEN mail.template = 'booking-reminder' AND mail.resend_of IS NULL
+             OR CASE WHEN mail.template IN ('booking-reminder', 'request-unconfirmed') AND mail.resend_of IS NULL
                   THEN is_reminder_superseded(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
       FROM asked
       LEFT JOIN crm USING (crm_id)
@@ -584,7 +584,7 @@ CREATE OR REPLACE FUNCTION public.store_mails_of_change(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  PERFORM store_unwritten_mail(request -> 'mail');
+  IF request ? 'mail' THEN PERFORM store_unwritten_mail(request -> 'mail'); END IF;
   PERFORM store_provider_notice(notice) FROM jsonb_array_elements(request -> 'providerNotices') AS each (notice);
   RETURN NULL;
 END
@@ -740,7 +740,7 @@ BEGIN
   IF request ? 'content' AND EXISTS (
     SELECT FROM mail AS later
      WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
-  ) OR request ->> 'template' = 'booking-reminder' AND is_reminder_superseded(
+  ) OR request ->> 'template' IN ('booking-reminder', 'request-unconfirmed') AND is_reminder_superseded(
     request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'version')::int, (request ->> 'expiresAt')::timestamptz, (request ->> 'id')::uuid
   ) THEN
     PERFORM supersede_unwritten_mails(request ->> 'crmId', ARRAY[(request ->> 'id')::uuid]);

@@ -62,6 +62,8 @@ export interface Texts {
     again: (whom: string) => string;
     /** where replies reach the provider. */
     againOrReply: (whom: string) => string;
+    /** While a request waits shortly before its start. */
+    toBeAnswered: (whom: string) => string;
     /** Where there is nothing to book. */
     questions: (whom: string) => string;
     /** `whom`: addresses and numbers follow, */

@@ -19,7 +19,7 @@ import { changesOf, earlierOf, leadOfChanges } from './describe-changes.ts';
 import { actionOf, adviceOf, replyOf } from './describe-link.ts';
 import { type MailParts, renderHtml, renderText, type Tone } from './layout.ts';
 import { namedProvider, replyAddressOf, senderForProvider, senderNameOf } from './mail-addresses.ts';
-import { type MailOfChange, participationMailKinds, person } from './mail-of-change.ts';
+import { type MailOfChange, participationMailKinds, person, stateOfReminder } from './mail-of-change.ts';
 import { withoutLinks } from './remove-links.ts';
 
 /** Who receives a mail, as of now. */
@@ -78,7 +78,7 @@ function partsOf(request: ParticipationMail, language: Language): MailParts {
   const details = detailsOf(request, language);
   const earlier = earlierOf(mailData, provider, locale, texts);
   // What was said about the last change is not what a reminder is about.
-  const message = mail.template === 'booking-reminder' ? '' : multiLine(mailData.message ?? '');
+  const message = stateOfReminder[mail.template] !== undefined ? '' : multiLine(mailData.message ?? '');
   const label = isByPerson(request) ? texts.labels.ownMessage : texts.labels.message;
   return {
     locale,

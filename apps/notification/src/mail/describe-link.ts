@@ -53,6 +53,7 @@ export function describeAdvice(
 
 function adviceTextOf(facts: LinkFacts, { contact }: Texts): (whom: string) => string {
   const { mail, mailData, provider } = facts;
+  if (mail.template === 'request-unconfirmed') return contact.toBeAnswered;
   if (hasEnded(mail)) return provider.email === undefined ? contact.again : contact.againOrReply;
   if (deadlineOf(facts) === undefined) return contact.toChange;
   return mailData.movableUntil ? contact.later : contact.laterOrToMove;

@@ -48,7 +48,14 @@ export const participationMailKinds: Record<ParticipationMailTemplate, Participa
   'appointment-cancelled': { about: 'booking', tone: 'ended', calendar: 'CANCEL', isUrgent: true },
   // The event is in the calendar already.
   'booking-reminder': { about: 'booking', tone: 'good', calendar: undefined, isUrgent: false },
+  'request-unconfirmed': { about: 'request', tone: 'waiting', calendar: undefined, isUrgent: false },
 };
+
+/** In which state a participation is as long as a mail about no change makes sense; undefined of all others. */
+export const stateOfReminder: Partial<Record<string, ParticipationState>> = {
+  'booking-reminder': BOOKED,
+  'request-unconfirmed': REQUESTED,
+} satisfies Partial<Record<ParticipationMailTemplate, ParticipationState>>;
 
 /** The mail that belongs to a change of a participation, if any: interface 3.1 and 4.2. */
 export function mailOfChange({

@@ -30,7 +30,10 @@ export async function readMailData(
   { database, participations }: NotificationDependencies,
   { template, ...key }: MailAbout,
 ): Promise<GetParticipationMailDataResponse> {
-  if (!templatesAboutChanges.includes(template)) return participations.getParticipationMailData(key);
+  if (!templatesAboutChanges.includes(template)) {
+    const { previous: _told, ...mailData } = await participations.getParticipationMailData(key);
+    return mailData;
+  }
   const told = await findTold(database, key);
   const { previous, ...mailData } = await participations.getParticipationMailData({
     ...key,

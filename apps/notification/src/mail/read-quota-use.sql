@@ -37,7 +37,7 @@ BEGIN
              SELECT FROM mail AS later
               WHERE later.crm_id = mail.crm_id AND later.about_id = mail.about_id AND later.version > mail.version
                 AND later.state = 'pending' AND request -> 'urgentTemplates' ? later.template AND (mail.held OR later.lease IS NOT NULL))
-             OR CASE WHEN mail.template = 'booking-reminder' AND mail.resend_of IS NULL
+             OR CASE WHEN mail.template IN ('booking-reminder', 'request-unconfirmed') AND mail.resend_of IS NULL
                   THEN is_reminder_superseded(mail.crm_id, mail.about_id, mail.version, mail.expires_at, mail.id) ELSE false END
       FROM asked
       LEFT JOIN crm USING (crm_id)

@@ -1,11 +1,11 @@
-import { ParticipationState, type GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
 import { databaseTime } from '@scheduling/delivery';
 import { undefinedIfNotFound } from '@scheduling/errors';
 import { callFunction, type Database } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import type { NotificationSchema } from '../db/schema.ts';
 import type { NotificationDependencies } from '../dependencies.ts';
-import type { MailOfChange } from './mail-of-change.ts';
+import { type MailOfChange, stateOfReminder } from './mail-of-change.ts';
 import { type UnwrittenMailRow, unwrittenMailTable } from './mail-table.ts';
 import { readMailData } from './read-mail-data.ts';
 import { startWriting } from './start-writing.ts';
@@ -47,14 +47,14 @@ async function write(dependencies: NotificationDependencies, row: UnwrittenMailR
   return intent && { ...intent, eventId, expiresAt: expiresAt ?? undefined };
 }
 
-/** Of a reminder: the booking was cancelled or moved meanwhile, or it is too late. */
+/** Of a reminder: the booking or request has changed meanwhile, or it is too late. */
 function isPointless(
   row: UnwrittenMailRow,
   { state, start }: Pick<GetParticipationMailDataResponse, 'state' | 'start'>,
 ): boolean {
-  const { startsAt, expiresAt } = row;
+  const { template, startsAt, expiresAt } = row;
   if (startsAt === null) return false;
-  const isAsReminded = state === ParticipationState.BOOKED && start!.getTime() === startsAt.getTime();
+  const isAsReminded = state === stateOfReminder[template] && start!.getTime() === startsAt.getTime();
   return !isAsReminded || (expiresAt !== null && expiresAt <= databaseTime(row));
 }
 

@@ -55,6 +55,7 @@ export const providerMailTones: Record<ProviderMailTemplate, Tone> = {
   'provider-request-moved': 'waiting',
   'provider-cancelled': 'ended',
   'provider-request-withdrawn': 'ended',
+  'provider-request-waiting': 'waiting',
   'provider-appointment-changed': 'good',
   'provider-appointment-cancelled': 'ended',
   'provider-list': 'neutral',
@@ -119,7 +120,8 @@ function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailPart
   const { template, mailData, person, provider, link, writtenAt } = mail;
   const { subject, ...mailTexts } = texts.mails[template];
   const start = formatMoment(mailData.start!, provider.timeZone, locale);
-  const message = multiLine(mailData.message ?? '');
+  // Of a request that waits, nobody knows any more who has written it.
+  const message = template === 'provider-request-waiting' ? '' : multiLine(mailData.message ?? '');
   return {
     tone: providerMailTones[template],
     subject: subject(titleOf(mailData, provider), formatStart(mailData.start!, writtenAt, provider.timeZone, locale)),

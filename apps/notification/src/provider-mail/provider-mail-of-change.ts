@@ -1,5 +1,9 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
-import { ParticipationChangeCause, type ParticipationChanged } from '@scheduling/contracts/events/v1';
+import {
+  ParticipationChangeCause,
+  type ParticipationChanged,
+  type ParticipationUndecided,
+} from '@scheduling/contracts/events/v1';
 import { nameUuid, type ProviderMailTemplate } from '@scheduling/runtime';
 import type { ProviderMailRecipient } from '../db/schema.ts';
 import { person } from '../mail/mail-of-change.ts';
@@ -48,6 +52,25 @@ export function providerNoticesOf(change: ParticipationChanged, eventId: string)
   }));
 }
 
+/** By which a provider is reminded of a request. */
+export function providerNoticesOfWaiting(request: ParticipationUndecided, eventId: string): ProviderNotice[] {
+  const { crmId, participationId, version, customerId = participationId, providerId, remindProvider } = request;
+  if (!remindProvider) return [];
+  return recipients.map((recipient) => ({
+    crmId,
+    eventId,
+    recipient,
+    template: 'provider-request-waiting',
+    aboutId: nameUuid(participationId, recipient),
+    version,
+    participationId,
+    participationVersion: version,
+    customerId,
+    providerId,
+    actor: 'service',
+  }));
+}
+
 /** Undefined if the provider is not told: who has confirmed or declined a request is the provider. */
 export function providerMailOfChange({
   cause,
@@ -89,5 +112,9 @@ export function isAboutAppointment(template: ProviderMailTemplate): boolean {
 
 /** Whether the provider has to decide it. */
 export function isAboutRequest(template: ProviderMailTemplate): boolean {
-  return template === 'provider-requested' || template === 'provider-request-moved';
+  return (
+    template === 'provider-requested' ||
+    template === 'provider-request-moved' ||
+    template === 'provider-request-waiting'
+  );
 }

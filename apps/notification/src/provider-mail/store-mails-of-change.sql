@@ -1,10 +1,10 @@
--- Stores that the mails about a change of a participation are to be written: that to the person, and those to the provider.
+-- Stores that mails about a participation are to be written: one to the person, and those to the provider.
 --
--- Request: crmId, mail (see store-unwritten-mail.sql), providerNotices: an array (see store-provider-notice.sql).
+-- Request: crmId, mail (see store-unwritten-mail.sql; absent: none), providerNotices: an array (see store-provider-notice.sql).
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_mails_of_change(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM store_unwritten_mail(request -> 'mail');
+  IF request ? 'mail' THEN PERFORM store_unwritten_mail(request -> 'mail'); END IF;
   PERFORM store_provider_notice(notice) FROM jsonb_array_elements(request -> 'providerNotices') AS each (notice);
   RETURN NULL;
 END

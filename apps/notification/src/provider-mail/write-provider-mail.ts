@@ -26,7 +26,8 @@ export async function writeProviderMail(
   const { senderAddress } = dependencies;
   const link = await issueDecisionLink(dependencies, row, recipient);
   const isCurrent = told.mailData.currentVersion <= row.participationVersion;
-  const saysBefore = isCurrent && (await wasLastMailCurrent(dependencies, row));
+  const saysBefore =
+    isCurrent && template !== 'provider-request-waiting' && (await wasLastMailCurrent(dependencies, row));
   const mailData = saysBefore ? told.mailData : { ...told.mailData, previous: undefined };
   const content = composeProviderMail({
     template,
@@ -81,10 +82,19 @@ export async function readTold(
   const { template, crmId } = row;
   if (isAboutAppointment(template)) return { mailData, person: undefined };
   if (isAboutRequest(template) && mailData.state !== ParticipationState.REQUESTED) return undefined;
+  if (template === 'provider-request-waiting' && !isAsReminded(row, mailData)) return undefined;
   const { customerId, name = '', email, mobile, note } = mailData;
   if (customerId === undefined) return { mailData, person: { name, email, mobile, note } };
   const person = await undefinedIfNotFound(dependencies.customers.getRecipient({ crmId, customerId }));
   return person && { mailData, person };
+}
+
+/** Whether a request is the one of which the provider was to be reminded, and has not begun: until then it can be cancelled. */
+function isAsReminded(
+  { participationVersion }: ProviderNoticeRow,
+  { currentVersion, cancellableUntil }: GetParticipationMailDataResponse,
+): boolean {
+  return currentVersion === participationVersion && cancellableUntil !== undefined;
 }
 
 /** By the first of its participations that still exists. */

@@ -94,6 +94,7 @@ const lives: Sample[][] = [
   ],
   [
     { template: 'request-received' },
+    { template: 'request-unconfirmed' },
     { template: 'request-declined', message: 'An diesem Tag sind wir leider ausgebucht.' },
   ],
   [

@@ -69,6 +69,12 @@ export const texts: PartialTexts = {
       headline: 'Ihr Termin steht bevor',
       lead: 'Hier sind noch einmal Zeit und Ort. Wir freuen uns auf Sie.',
     },
+    'request-unconfirmed': {
+      subject: (about, when) => `Nicht bestätigt: ${when} – ${about}`,
+      status: 'Nicht bestätigt',
+      headline: 'Ihre Anfrage ist noch nicht bestätigt',
+      lead: 'Sie haben noch keinen Platz. Bitte kommen Sie nur, wenn Sie eine Bestätigung erhalten.',
+    },
     'provider-booked': {
       subject: (about, when) => `Neue Buchung: ${when} – ${about}`,
       status: 'Neue Buchung',
@@ -104,6 +110,12 @@ export const texts: PartialTexts = {
       status: 'Anfrage storniert',
       headline: 'Eine Anfrage wurde storniert',
       lead: 'Sie müssen nichts mehr entscheiden.',
+    },
+    'provider-request-waiting': {
+      subject: (about, when) => `Noch offen: ${when} – ${about}`,
+      status: 'Noch offen',
+      headline: 'Eine Anfrage wartet auf Ihre Antwort',
+      lead: 'Bisher hat sie niemand bestätigt oder abgelehnt. Solange sie nicht bestätigt ist, ist kein Platz vergeben.',
     },
     'provider-appointment-changed': {
       subject: (about, when) => `Termin geändert: ${when} – ${about}`,
@@ -188,6 +200,7 @@ export const texts: PartialTexts = {
     again: (whom) => `Für einen neuen Termin oder bei Fragen wenden Sie sich bitte ${whom}`,
     againOrReply: (whom) =>
       `Für einen neuen Termin oder bei Fragen antworten Sie einfach auf diese E‑Mail oder wenden Sie sich ${whom}`,
+    toBeAnswered: (whom) => `Wenn Sie vorher Bescheid wissen möchten, wenden Sie sich bitte ${whom}`,
     questions: (whom) => `Bei Fragen wenden Sie sich bitte ${whom}`,
     byLines: (name) => `an ${name}:`,
     directly: (name) => `direkt an ${name}.`,

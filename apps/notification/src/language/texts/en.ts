@@ -69,6 +69,12 @@ export const texts: Texts = {
       headline: 'Your appointment is coming up',
       lead: 'Here are the time and place once more. We look forward to seeing you.',
     },
+    'request-unconfirmed': {
+      subject: (about, when) => `Not confirmed: ${when} – ${about}`,
+      status: 'Not confirmed',
+      headline: 'Your request has not been confirmed yet',
+      lead: 'You do not have a place yet, so please do not come unless you hear that it is confirmed.',
+    },
     'provider-booked': {
       subject: (about, when) => `New booking: ${when} – ${about}`,
       status: 'New booking',
@@ -104,6 +110,12 @@ export const texts: Texts = {
       status: 'Request cancelled',
       headline: 'A request has been cancelled',
       lead: 'There is nothing left to decide.',
+    },
+    'provider-request-waiting': {
+      subject: (about, when) => `Still waiting: ${when} – ${about}`,
+      status: 'Still waiting',
+      headline: 'A request is waiting for your answer',
+      lead: 'Nobody has confirmed or declined it yet. Until you confirm it, no place is taken.',
     },
     'provider-appointment-changed': {
       subject: (about, when) => `Appointment changed: ${when} – ${about}`,
@@ -187,6 +199,7 @@ export const texts: Texts = {
     again: (whom) => `To book another time, or if you have any questions, please contact ${whom}`,
     againOrReply: (whom) =>
       `To book another time, or if you have any questions, just reply to this email or contact ${whom}`,
+    toBeAnswered: (whom) => `If you would like to know sooner, please contact ${whom}`,
     questions: (whom) => `If you have any questions, please contact ${whom}`,
     byLines: (name) => `${name}:`,
     directly: (name) => `${name} directly.`,

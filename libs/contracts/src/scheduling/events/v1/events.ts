@@ -338,6 +338,27 @@ export interface ParticipationReminderDue {
   expiresAt: string;
 }
 
+/** calendar: a request still waits for a decision. */
+export interface ParticipationUndecided {
+  crmId: string;
+  participationId: string;
+  /** Of the participation, which has not changed since. */
+  version: number;
+  providerId: string;
+  /** Absent for one without a customer. */
+  customerId?:
+    | string
+    | undefined;
+  /** Of the appointment, by the clock of the CRM: RFC 3339, in UTC. */
+  start: string;
+  /** The start by the real time: RFC 3339, in UTC. */
+  expiresAt: string;
+  /** Whether the provider is to be reminded of it. */
+  remindProvider: boolean;
+  /** Whether the person is to be told. */
+  tellPerson: boolean;
+}
+
 /** calendar: an appointment was created, updated, cancelled or deleted. */
 export interface AppointmentChanged {
   crmId: string;
@@ -1452,6 +1473,167 @@ export const ParticipationReminderDue: MessageFns<ParticipationReminderDue> = {
     message.start = object.start ?? "";
     message.minutes = object.minutes ?? 0;
     message.expiresAt = object.expiresAt ?? "";
+    return message;
+  },
+};
+
+function createBaseParticipationUndecided(): ParticipationUndecided {
+  return {
+    crmId: "",
+    participationId: "",
+    version: 0,
+    providerId: "",
+    customerId: undefined,
+    start: "",
+    expiresAt: "",
+    remindProvider: false,
+    tellPerson: false,
+  };
+}
+
+export const ParticipationUndecided: MessageFns<ParticipationUndecided> = {
+  encode(message: ParticipationUndecided, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.participationId !== "") {
+      writer.uint32(18).string(message.participationId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(34).string(message.providerId);
+    }
+    if (message.customerId !== undefined) {
+      writer.uint32(42).string(message.customerId);
+    }
+    if (message.start !== "") {
+      writer.uint32(50).string(message.start);
+    }
+    if (message.expiresAt !== "") {
+      writer.uint32(58).string(message.expiresAt);
+    }
+    if (message.remindProvider !== false) {
+      writer.uint32(64).bool(message.remindProvider);
+    }
+    if (message.tellPerson !== false) {
+      writer.uint32(72).bool(message.tellPerson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ParticipationUndecided {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseParticipationUndecided();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.expiresAt = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.remindProvider = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.tellPerson = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ParticipationUndecided>): ParticipationUndecided {
+    return ParticipationUndecided.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ParticipationUndecided>): ParticipationUndecided {
+    const message = createBaseParticipationUndecided();
+    message.crmId = object.crmId ?? "";
+    message.participationId = object.participationId ?? "";
+    message.version = object.version ?? 0;
+    message.providerId = object.providerId ?? "";
+    message.customerId = object.customerId ?? undefined;
+    message.start = object.start ?? "";
+    message.expiresAt = object.expiresAt ?? "";
+    message.remindProvider = object.remindProvider ?? false;
+    message.tellPerson = object.tellPerson ?? false;
     return message;
   },
 };
