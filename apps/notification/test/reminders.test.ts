@@ -270,6 +270,24 @@ describe('a reminder', () => {
     }
   });
 
+  it('says nothing of the earlier time of a booking that was moved', async () => {
+    const booking = await book();
+    await stack.appointments.updateAppointment({
+      ...booking.owned,
+      appointmentReference: booking.reference,
+      start: '2030-07-01T10:15:00Z',
+      sendMails: true,
+      noAddress: false,
+    });
+    await eventually(() => expect(mailsTo(booking)).toHaveLength(1));
+    await remind(booking, { version: 2, start: '2030-07-01T10:15:00Z' });
+    const [changed, reminder] = await finished(booking);
+    expect(changed!.text).toContain('Previously');
+    expect(reminder!.subject).toMatch(/^Reminder: /);
+    expect(reminder!.text).toContain('Here are the time and place once more');
+    expect(reminder!.text).not.toContain('Previously');
+  });
+
   it('is not sent if it has waited for the mail server, and a mail about a later change waits, too', async () => {
     const booking = await book();
     stack.smtp.trouble = () => ({ at: 'data', code: 451 });

@@ -1636,7 +1636,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "request-withdrawn" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled" | "booking-reminder";
+            template: "booking-confirmed" | "request-received" | "request-confirmed" | "request-declined" | "request-withdrawn" | "booking-moved" | "appointment-changed" | "request-changed" | "booking-cancelled" | "appointment-cancelled" | "booking-reminder" | "request-unconfirmed";
             /**
              * @description `SENT`: the mail server has accepted it.
              * @enum {string}
@@ -1883,7 +1883,7 @@ export interface components {
             page: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders: number[];
-            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations. */
+            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests. */
             notifyProvider: boolean;
             /** @description How many future bookings a person can have on the page. */
             maxPerPerson: number;
@@ -1918,7 +1918,7 @@ export interface components {
             page?: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders?: number[];
-            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations. */
+            /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests. */
             notifyProvider?: boolean;
             /** @description How many future bookings a person can have on the page. */
             maxPerPerson?: number;

@@ -1,5 +1,5 @@
 import { type Loop, startLoop } from '@scheduling/runtime';
-import { remindOfRequests } from '../decision/remind-of-requests.ts';
+import { remindOfRequests } from './remind-of-requests.ts';
 import { type ReminderDependencies, writeReminders } from './write-reminders.ts';
 
 /**

@@ -78,7 +78,8 @@ const reminders = Type.Array(
   },
 );
 const notifyProvider = Type.Boolean({
-  description: 'Whether the provider is told by e-mail of bookings, requests, moves and cancellations.',
+  description:
+    'Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests.',
 });
 const maxPerPerson = integer({
   minimum: 1,

@@ -1,7 +1,7 @@
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { ParticipationChangeCause } from '@scheduling/contracts/events/v1';
 import { describe, expect, it } from 'vitest';
-import { mailOfChange, participationMailKinds, person } from './mail-of-change.ts';
+import { mailOfChange, participationMailKinds, person, stateOfReminder } from './mail-of-change.ts';
 
 const { UNSPECIFIED, RESERVED, REQUESTED, BOOKED, CANCELED, DELETED } = ParticipationState;
 const { CREATED, UPDATED, APPOINTMENT_CANCELLED, APPOINTMENT_CHANGED, MOVED } = ParticipationChangeCause;
@@ -70,7 +70,8 @@ it('a request that its person cancels is withdrawn, not declined', () => {
 
 describe('what a mail does to the calendar if that was not recorded', () => {
   it.each(Object.entries(participationMailKinds))('%s: $calendar', (template, { calendar }) => {
-    const known = [...mails.values(), 'request-withdrawn undefined', 'booking-reminder undefined']
+    const reminders = Object.keys(stateOfReminder).map((reminder) => `${reminder} undefined`);
+    const known = [...mails.values(), 'request-withdrawn undefined', ...reminders]
       .filter((mail) => mail.startsWith(`${template} `))
       .map((mail) => mail.split(' ')[1]);
     // Also removes from the calendar what may not be there.

@@ -51,7 +51,7 @@ export const participationMailKinds: Record<ParticipationMailTemplate, Participa
   'request-unconfirmed': { about: 'request', tone: 'waiting', calendar: undefined, isUrgent: false },
 };
 
-/** In which state a participation is as long as a mail about no change makes sense; undefined of all others. */
+/** The mails that are about no change, and the state that the participation is in as long as they are true. */
 export const stateOfReminder: Partial<Record<string, ParticipationState>> = {
   'booking-reminder': BOOKED,
   'request-unconfirmed': REQUESTED,

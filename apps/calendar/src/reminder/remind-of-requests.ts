@@ -1,6 +1,6 @@
 import { originJson } from '@scheduling/messaging';
 import { sql } from 'kysely';
-import type { ReminderDependencies } from '../reminder/write-reminders.ts';
+import type { ReminderDependencies } from './write-reminders.ts';
 
 /** As many fit into the time of a statement. */
 const requestsPerCall = 500;
@@ -13,9 +13,9 @@ export async function remindOfRequests(
   { database, metrics }: Pick<ReminderDependencies, 'database' | 'metrics'>,
   signal?: AbortSignal,
 ): Promise<void> {
+  const request = JSON.stringify({ limit: requestsPerCall, origin: originJson() });
   let isBehind = true;
-  while (isBehind && !signal?.aborted) {
-    const request = JSON.stringify({ limit: requestsPerCall, origin: originJson() });
+  while (isBehind && signal?.aborted !== true) {
     const { rows } = await sql<{ written: number; isBehind: boolean }>`
       SELECT written, "isBehind" FROM jsonb_to_record(remind_of_requests(${request}::jsonb)) AS said (written integer, "isBehind" boolean)`.execute(
       database.kysely,
