@@ -10,19 +10,23 @@ const requestsPerCall = 500;
  * (remind-of-requests.sql). Any number of replicas can do this at the same time.
  */
 export async function remindOfRequests(
-  { database, metrics }: Pick<ReminderDependencies, 'database' | 'metrics'>,
+  dependencies: Pick<ReminderDependencies, 'database' | 'metrics'>,
   signal?: AbortSignal,
 ): Promise<void> {
+  while (await remindOfDue(dependencies)) if (signal?.aborted) return;
+}
+
+/** Returns whether more may be due already. */
+async function remindOfDue({
+  database,
+  metrics,
+}: Pick<ReminderDependencies, 'database' | 'metrics'>): Promise<boolean> {
   const request = JSON.stringify({ limit: requestsPerCall, origin: originJson() });
-  let isBehind = true;
-  while (isBehind && signal?.aborted !== true) {
-    const { rows } = await sql<{ written: number; isBehind: boolean }>`
-      SELECT written, "isBehind" FROM jsonb_to_record(remind_of_requests(${request}::jsonb)) AS said (written integer, "isBehind" boolean)`.execute(
-      database.kysely,
-    );
-    const [said] = rows;
-    metrics.written(said!.written);
-    if (said!.written > 0) database.committed();
-    isBehind = said!.isBehind;
-  }
+  const { rows } = await sql<{
+    said: { written: number; isBehind: boolean };
+  }>`SELECT remind_of_requests(${request}::jsonb) AS said`.execute(database.kysely);
+  const { written, isBehind } = rows[0]!.said;
+  metrics.written(written);
+  if (written > 0) database.committed();
+  return isBehind;
 }
