@@ -8,6 +8,8 @@ describe('a text without its links', () => {
     ['Zoom: https://zoom.us/j/123?pwd=abc (code 4711)', 'Zoom: (code 4711)'],
     ['Video call – https://meet.example/room', 'Video call'],
     ['Online (https://meet.example/room)', 'Online'],
+    ['Studio (online: https://meet.example/room)', 'Studio (online)'],
+    ['Studio [Zoom – zoom.us/j/123 ]', 'Studio [Zoom]'],
     ['Join <https://meet.example/room>', 'Join'],
     ['zoommtg://zoom.us/join?confno=1, or meet.google.com/abc-defg-hij', ', or'],
     ['www.meet.de/room', ''],

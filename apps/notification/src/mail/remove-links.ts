@@ -33,6 +33,7 @@ function removeFromLine(line: string): string {
   return rest === line
     ? line
     : rest
+        .replaceAll(/[\s:,;|\p{Dash}]+(?=[)\]])/gu, '')
         .replaceAll(/\(\s*\)|\[\s*\]|<\s*>/g, '')
         .replaceAll(/\s+/g, ' ')
         .replace(/[\s:,;|>\p{Dash}]+$/u, '')

@@ -14,6 +14,7 @@ const changes: Partial<Record<ProviderMailTemplate, { actor?: string; message?: 
   'provider-moved': { actor: byPerson },
   'provider-cancelled': { actor: byPerson, message: 'Ich bin leider krank.' },
   'provider-request-withdrawn': { actor: byPerson },
+  'provider-request-waiting': { actor: 'service' },
 };
 
 const link = 'https://booking.example/decide/c2FtcGxl';
