@@ -83,6 +83,7 @@ function remind({
   start,
   minutes,
   expiresAt,
+  previousMailEventId: previousEventId,
 }: ParticipationReminderDue): Effect<NotificationSchema> {
   return storeUnwrittenMail({
     crmId,
@@ -93,14 +94,15 @@ function remind({
     customerId,
     providerId,
     actor: 'service',
+    previousEventId,
     reminder: { startsAt: start, expiresAt },
   });
 }
 
-/** As with a reminder, one request is one mail to each, until it changes. */
+/** As with a reminder, one request is one mail to each for one time. */
 function remindOfRequest(request: ParticipationUndecided): Effect<NotificationSchema> {
   const { crmId, participationId, version, customerId, providerId, start, expiresAt, tellPerson } = request;
-  const eventId = nameUuid(participationId, `undecided ${version}`);
+  const eventId = nameUuid(participationId, `undecided ${start}`);
   const call = tellPerson
     ? storeUnwrittenMail({
         crmId,
@@ -111,7 +113,8 @@ function remindOfRequest(request: ParticipationUndecided): Effect<NotificationSc
         customerId,
         providerId,
         actor: 'service',
-        reminder: { startsAt: start, expiresAt },
+        previousEventId: request.previousMailEventId,
+        reminder: { requestedStartsAt: start, expiresAt },
       })
     : undefined;
   return storeMailsOfChange(crmId, call, providerNoticesOfWaiting(request, eventId));

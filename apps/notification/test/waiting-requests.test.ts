@@ -1,5 +1,5 @@
 import { ParticipationState, SandboxClockServiceService } from '@scheduling/contracts/calendar/v1';
-import type { ParticipationUndecided } from '@scheduling/contracts/events/v1';
+import { ParticipationChangeCause, type ParticipationUndecided } from '@scheduling/contracts/events/v1';
 import { events } from '@scheduling/events';
 import { createClient } from '@scheduling/rpc';
 import { eventually, longTimeout } from '@scheduling/testing';
@@ -60,7 +60,7 @@ async function createAppointment(owned: Requested['owned'], reference: string, a
   });
 }
 
-async function ask(crm = crmId): Promise<Requested> {
+async function ask(crm = crmId, sendMails = true): Promise<Requested> {
   const reference = `request-${(names += 1)}`;
   const owned = { crmId: crm, providerReference };
   const email = `${reference}@${crm}.example`;
@@ -80,7 +80,7 @@ async function ask(crm = crmId): Promise<Requested> {
     state: REQUESTED,
     ignoreCapacity: false,
     onDuplicateRaise: false,
-    sendMails: true,
+    sendMails,
   });
   const { id } = await stack.participations.getParticipation({ ...owned, participationReference: reference });
   const { provider } = await stack.identity.getProvider({
@@ -168,7 +168,7 @@ describe('a request that nobody decides', () => {
     await setClock(11);
     const [told] = await kept(request.email, 2);
     expect(told).toMatchObject({ template: 'request-unconfirmed', calendars: [] });
-    expect(told!.subject).toMatch(new RegExp(`^Not confirmed: .* – ${request.reference}$`));
+    expect(told!.subject).toMatch(new RegExp(`^Not confirmed yet: .* – ${request.reference}$`));
     expect(told!.text).toContain('please do not come unless');
     expect(told!.text).toContain('please contact Yoga & Co: desk@yoga.example, +49 30 1');
 
@@ -181,15 +181,15 @@ describe('a request that nobody decides', () => {
     await kept(request.email, 2);
   });
 
-  it('is one mail to each, however often calendar says it', async () => {
+  it('is one mail to each for one time, however often calendar says it', async () => {
     const request = await ask();
     await expectTold(request, asked);
     await say(request, { tellPerson: false });
     await expectTold(request, { ...asked, provider: ['Neue Anfrage', 'Noch offen'] });
     for (let times = 1; times <= 2; times += 1) {
-      await say(request);
+      await say(request, { version: times });
       await expectTold(request, {
-        person: ['Your request', 'Not confirmed'],
+        person: ['Your request', 'Not confirmed yet'],
         provider: ['Neue Anfrage', 'Noch offen'],
       });
     }
@@ -252,7 +252,61 @@ describe('a request that nobody decides', () => {
     await settled();
     const { person, provider } = toldAbout(request);
     expect(provider).toEqual(['Neue Anfrage']);
-    expect(person).not.toContain('Not confirmed');
+    expect(person).not.toContain('Not confirmed yet');
+  });
+
+  it('is told although its title has another text by then', async () => {
+    const request = await ask();
+    await expectTold(request, asked);
+    await stack.appointments.updateAppointment({
+      ...request.owned,
+      appointmentReference: request.reference,
+      description: `New – ${request.reference}`,
+      sendMails: false,
+      noAddress: false,
+    });
+    await say(request);
+    await expectTold(request, {
+      person: ['Your request', 'Not confirmed yet'],
+      provider: ['Neue Anfrage', 'Noch offen'],
+    });
+  });
+
+  it('is told after the mails about the request, in whichever order the events come', async () => {
+    const [request, other] = [await ask(crmId, false), await ask()];
+    // Any id in which the present time is.
+    const previousMailEventId = other.participationId;
+    await say(request, { previousMailEventId });
+    await say(other);
+    await eventually(() => expect(toldAbout(other)).toMatchObject({ person: ['Your request', 'Not confirmed yet'] }));
+    expect(toldAbout(request)).toEqual({ person: [], provider: [] });
+
+    const definition = events.participationChanged;
+    const { participationId, providerId, customerId } = request;
+    const change = definition.encode({
+      crmId,
+      participationId,
+      version: 1,
+      cause: ParticipationChangeCause.CREATED,
+      fromState: ParticipationState.UNSPECIFIED,
+      toState: REQUESTED,
+      notify: true,
+      notifyProvider: true,
+      appointmentId: randomUUID(),
+      providerId,
+      customerId,
+      actor: 'crm:test',
+      neverInvited: false,
+      exempt: false,
+      ordinal: 2,
+      previousOrdinal: 0,
+      decided: false,
+    });
+    await publishEvent(stack, previousMailEventId, definition, change);
+    await expectTold(request, {
+      person: ['Your request', 'Not confirmed yet'],
+      provider: ['Neue Anfrage', 'Noch offen'],
+    });
   });
 
   it('is not told to the person if it is confirmed while the mail waits for the mail server', async () => {

@@ -337,6 +337,7 @@ CREATE TABLE waiting_request (
   CONSTRAINT waiting_request_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
 );
 CREATE INDEX waiting_request_due ON public.waiting_request USING btree (due_at);
+CREATE INDEX waiting_request_of_crm ON public.waiting_request USING btree (crm_id, due_at);
 
 CREATE OR REPLACE FUNCTION public.add_message(participation participation, message text)
  RETURNS void
@@ -582,15 +583,23 @@ CREATE OR REPLACE FUNCTION public.await_decision(the_crm text, the_appointment u
 AS $function$
 DECLARE
   present timestamptz := scheduling_now(the_crm);
+  start timestamptz;
+  half timestamptz;
+  reminder timestamptz;
+  ids uuid[] := ARRAY[the_participation];
 BEGIN
+  SELECT starts_at INTO start FROM appointment WHERE crm_id = the_crm AND id = the_appointment AND starts_at > present;
+  IF start IS NULL THEN RETURN; END IF;
+  IF the_participation IS NULL THEN
+    SELECT array_agg(id) INTO ids FROM participation
+     WHERE crm_id = the_crm AND appointment_id = the_appointment AND state = 'REQUESTED' AND mail_event_id IS NOT NULL;
+  END IF;
+
+  half := present + (start - present) / 2;
+  -- The mail about the request has just been read.
+  reminder := greatest(half, present + interval '1 hour');
   INSERT INTO waiting_request (crm_id, participation_id, remind_at, tell_at)
-  SELECT the_crm, participation.id, CASE WHEN reminder < starts_at THEN reminder END, greatest(half, starts_at - interval '12 hours')
-    FROM appointment
-   CROSS JOIN LATERAL (SELECT present + (starts_at - present) / 2 AS half) AS waiting
-   CROSS JOIN LATERAL (SELECT greatest(half, present + interval '1 hour') AS reminder) AS reminding
-    JOIN participation ON participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id
-   WHERE appointment.crm_id = the_crm AND appointment.id = the_appointment AND starts_at > present AND participation.id = coalesce(the_participation, participation.id)
-     AND participation.state = 'REQUESTED' AND participation.mail_event_id IS NOT NULL
+  SELECT the_crm, id, CASE WHEN reminder < start THEN reminder END, greatest(half, start - interval '12 hours') FROM unnest(ids) AS id
   ON CONFLICT (crm_id, participation_id) DO UPDATE SET remind_at = excluded.remind_at, tell_at = excluded.tell_at;
 END
 $function$;
@@ -2551,10 +2560,11 @@ BEGIN
              'customerId', participation.customer_id,
              'start', moment_json(due.starts_at),
              'minutes', due.minutes,
-             'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present))),
+             'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present)),
+             'previousMailEventId', participation.mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
+        SELECT id, version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,
@@ -2585,20 +2595,23 @@ DECLARE
   real_present timestamptz := scheduling_now();
   answer jsonb;
 BEGIN
-  WITH due AS MATERIALIZED (
+  WITH clock AS MATERIALIZED (
+    SELECT crm_id, scheduling_now(crm_id) AS present FROM sandbox_clock
+  ), due AS MATERIALIZED (
     SELECT crm_id, participation_id, remind_at, tell_at, scheduling_now(crm_id) AS present
       FROM waiting_request
      WHERE (crm_id, participation_id) IN (
        (SELECT crm_id, participation_id FROM waiting_request AS waiting
-         WHERE due_at <= real_present AND NOT EXISTS (SELECT FROM sandbox_clock WHERE sandbox_clock.crm_id = waiting.crm_id)
+         WHERE due_at <= real_present AND NOT EXISTS (SELECT FROM clock WHERE clock.crm_id = waiting.crm_id)
          ORDER BY due_at LIMIT max_requests)
        UNION ALL
-       (SELECT waiting.crm_id, participation_id FROM sandbox_clock AS clock JOIN waiting_request AS waiting ON waiting.crm_id = clock.crm_id
-         WHERE due_at <= scheduling_now(clock.crm_id)
+       (SELECT crm_id, participation_id
+          FROM clock CROSS JOIN LATERAL (
+            SELECT participation_id FROM waiting_request WHERE crm_id = clock.crm_id AND due_at <= clock.present ORDER BY due_at LIMIT max_requests) AS waiting
          LIMIT max_requests))
        FOR UPDATE SKIP LOCKED
   ), said AS MATERIALIZED (
-    SELECT due.*, participation.version, participation.customer_id, appointment.provider_id, appointment.starts_at,
+    SELECT due.*, participation.version, participation.customer_id, participation.mail_event_id, appointment.provider_id, appointment.starts_at,
            coalesce(remind_at <= present AND notify_provider, false) AS reminds,
            coalesce(tell_at <= present AND (notify_provider OR confirmation = 'REQUESTED'), false) AS tells,
            appointment.state = 'ACTIVE' AND participation.state = 'REQUESTED' AND starts_at > present AS is_open
@@ -2618,7 +2631,8 @@ BEGIN
              'start', moment_json(starts_at),
              'expiresAt', moment_json(starts_at + (real_present - present)),
              'remindProvider', reminds,
-             'tellPerson', tells),
+             'tellPerson', tells,
+             'previousMailEventId', mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM said WHERE is_open AND (reminds OR tells)
     RETURNING 1

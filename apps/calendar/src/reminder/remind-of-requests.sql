@@ -10,20 +10,23 @@ DECLARE
   real_present timestamptz := scheduling_now();
   answer jsonb;
 BEGIN
-  WITH due AS MATERIALIZED (
+  WITH clock AS MATERIALIZED (
+    SELECT crm_id, scheduling_now(crm_id) AS present FROM sandbox_clock
+  ), due AS MATERIALIZED (
     SELECT crm_id, participation_id, remind_at, tell_at, scheduling_now(crm_id) AS present
       FROM waiting_request
      WHERE (crm_id, participation_id) IN (
        (SELECT crm_id, participation_id FROM waiting_request AS waiting
-         WHERE due_at <= real_present AND NOT EXISTS (SELECT FROM sandbox_clock WHERE sandbox_clock.crm_id = waiting.crm_id)
+         WHERE due_at <= real_present AND NOT EXISTS (SELECT FROM clock WHERE clock.crm_id = waiting.crm_id)
          ORDER BY due_at LIMIT max_requests)
        UNION ALL
-       (SELECT waiting.crm_id, participation_id FROM sandbox_clock AS clock JOIN waiting_request AS waiting ON waiting.crm_id = clock.crm_id
-         WHERE due_at <= scheduling_now(clock.crm_id)
+       (SELECT crm_id, participation_id
+          FROM clock CROSS JOIN LATERAL (
+            SELECT participation_id FROM waiting_request WHERE crm_id = clock.crm_id AND due_at <= clock.present ORDER BY due_at LIMIT max_requests) AS waiting
          LIMIT max_requests))
        FOR UPDATE SKIP LOCKED
   ), said AS MATERIALIZED (
-    SELECT due.*, participation.version, participation.customer_id, appointment.provider_id, appointment.starts_at,
+    SELECT due.*, participation.version, participation.customer_id, participation.mail_event_id, appointment.provider_id, appointment.starts_at,
            coalesce(remind_at <= present AND notify_provider, false) AS reminds,
            coalesce(tell_at <= present AND (notify_provider OR confirmation = 'REQUESTED'), false) AS tells,
            appointment.state = 'ACTIVE' AND participation.state = 'REQUESTED' AND starts_at > present AS is_open
@@ -43,7 +46,8 @@ BEGIN
              'start', moment_json(starts_at),
              'expiresAt', moment_json(starts_at + (real_present - present)),
              'remindProvider', reminds,
-             'tellPerson', tells),
+             'tellPerson', tells,
+             'previousMailEventId', mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM said WHERE is_open AND (reminds OR tells)
     RETURNING 1

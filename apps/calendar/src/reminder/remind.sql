@@ -60,10 +60,11 @@ BEGIN
              'customerId', participation.customer_id,
              'start', moment_json(due.starts_at),
              'minutes', due.minutes,
-             'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present))),
+             'expiresAt', moment_json(due.starts_at - due.least_left + (real_present - present)),
+             'previousMailEventId', participation.mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
+        SELECT id, version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,

@@ -12,6 +12,7 @@ import * as reminders from './migrations/0001-reminders.ts';
 import * as providerMails from './migrations/0002-provider-mails.ts';
 import * as toldVersions from './migrations/0003-told-versions.ts';
 import * as mailsOfErasedPersons from './migrations/0004-mails-of-erased-persons.ts';
+import * as requestsThatWait from './migrations/0006-requests-that-wait.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
@@ -19,6 +20,7 @@ const migrations = {
   '0002-provider-mails': providerMails,
   '0003-told-versions': toldVersions,
   '0004-mails-of-erased-persons': mailsOfErasedPersons,
+  '0006-requests-that-wait': requestsThatWait,
 };
 
 const functions = sqlFiles(import.meta.url, [

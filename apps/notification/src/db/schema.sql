@@ -181,6 +181,8 @@ CREATE TABLE provider_notice (
   due_at timestamp with time zone NOT NULL DEFAULT now(),
   lease uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  requested_starts_at timestamp with time zone,
+  previous_event_id uuid,
   CONSTRAINT provider_notice_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT provider_notice_check CHECK (((state = 'listed'::text) = (list_id IS NOT NULL))),
   CONSTRAINT provider_notice_recipient_check CHECK ((recipient = ANY (ARRAY['PROVIDER'::text, 'CONTACT'::text]))),
@@ -239,6 +241,7 @@ CREATE TABLE unwritten_mail (
   failures integer NOT NULL DEFAULT 0,
   starts_at timestamp with time zone,
   expires_at timestamp with time zone,
+  requested_starts_at timestamp with time zone,
   CONSTRAINT unwritten_mail_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT unwritten_mail_state_check CHECK ((state = 'pending'::text)),
   CONSTRAINT unwritten_mail_intent_key UNIQUE (crm_id, event_id, about_id, template)
@@ -666,11 +669,12 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
   ) THEN RETURN NULL; END IF;
 
-  INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent)
+  INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent,
+    previous_event_id, requested_starts_at)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, request ->> 'recipient', request ->> 'template', (request ->> 'aboutId')::uuid, (request ->> 'version')::int,
     ARRAY[(request ->> 'participationId')::uuid], (request ->> 'participationVersion')::int, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
-    request ->> 'traceparent')
+    request ->> 'traceparent', (request ->> 'previousEventId')::uuid, (request ->> 'requestedStartsAt')::timestamptz)
   -- Another participation of the appointment, if the first one is gone when the mail is written.
   ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO UPDATE SET participation_ids = known.participation_ids || excluded.participation_ids
    WHERE cardinality(known.participation_ids) < 10 AND NOT known.participation_ids @> excluded.participation_ids;
@@ -696,11 +700,12 @@ BEGIN
   ) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
-    expires_at)
+    requested_starts_at, expires_at)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent',
-    (request ->> 'previousEventId')::uuid, (request ->> 'startsAt')::timestamptz, (request ->> 'expiresAt')::timestamptz)
+    (request ->> 'previousEventId')::uuid, (request ->> 'startsAt')::timestamptz,
+    (request ->> 'requestedStartsAt')::timestamptz, (request ->> 'expiresAt')::timestamptz)
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;

@@ -125,8 +125,10 @@ export interface UnwrittenMailTable {
   state: Generated<'pending'>;
   /** The event of the previous change of the participation with a mail, which comes first. Null if there is none. */
   previousEventId: string | null;
-  /** In a reminder, the start of which it reminds. Null in other mails. */
+  /** In a reminder of a booking, the start of which it reminds. Null in other mails. */
   startsAt: Date | null;
+  /** The same of a request that nobody has decided. */
+  requestedStartsAt: Date | null;
   /** As in a mail: what is not written by then is not needed any more. */
   expiresAt: Date | null;
   /** How many times it could not be written. */
@@ -172,6 +174,9 @@ export interface ProviderNoticeTable {
   state: Generated<'pending' | 'listed'>;
   /** The list of which it is an entry, and the mail of that list. */
   listId: string | null;
+  /** As in an unwritten mail. */
+  previousEventId: string | null;
+  requestedStartsAt: Date | null;
   /** Of a list: whose it is, as identity names the recipient. Null for others. */
   recipientId: string | null;
   /** As in an unwritten mail. */

@@ -3,10 +3,16 @@ import { consumerName, events, retentionMs } from '@scheduling/events';
 import { type MailTemplate, participationMailTemplates } from '@scheduling/runtime';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { MailTable, UnwrittenMailTable } from '../db/schema.ts';
-import { participationMailKinds } from './mail-of-change.ts';
+import { participationMailKinds, stateOfReminder } from './mail-of-change.ts';
 
 export type MailRow = Selectable<MailTable> & LeasedRow;
 export type UnwrittenMailRow = Selectable<UnwrittenMailTable> & LeasedRow;
+
+/** The kinds of mail that are about no change: the one about the last change comes first. */
+const reminderTemplates: readonly string[] = [
+  ...Object.keys(stateOfReminder),
+  'provider-request-waiting' satisfies MailTemplate,
+];
 
 /** The kinds of mail that never wait for a quota. */
 export const urgentTemplates: readonly string[] = [
@@ -66,7 +72,7 @@ export const unwrittenMailTable: LeasedTable = {
 };
 
 /** Whether the event before its own has not been processed yet, but can still come. */
-function isEventMissing(): RawBuilder<boolean> {
+export function isEventMissing(): RawBuilder<boolean> {
   return sql`(item.previous_event_id IS NOT NULL
     AND item.created_at > now() - ${longestWait}
     AND uuid_extract_timestamp(item.previous_event_id) > now() - ${sql.lit(`${retentionMs} milliseconds`)}::interval
@@ -74,9 +80,15 @@ function isEventMissing(): RawBuilder<boolean> {
     AND NOT EXISTS (SELECT FROM dead_letter WHERE consumer = ${consumer} AND event_id = item.previous_event_id))`;
 }
 
+/** In the order of the versions. */
+export function isEarlier(): RawBuilder<boolean> {
+  return sql`earlier.version <= item.version AND (
+    earlier.version < item.version OR item.template = ANY (${reminderTemplates}) AND earlier.template <> ALL (${reminderTemplates}))`;
+}
+
 function isUnwrittenEarlier(): RawBuilder<boolean> {
   return sql`EXISTS (
-    SELECT FROM unwritten_mail AS earlier WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version
+    SELECT FROM unwritten_mail AS earlier WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND ${isEarlier()}
        AND earlier.failures < ${suspiciousFailures}
   )`;
 }
@@ -94,8 +106,7 @@ function isAfterHeld(): RawBuilder<boolean | null> {
 }
 
 /**
- * Something of the first pending mail about the same thing with a lower version, which has this order from the index
- * `mail_order`.
+ * Something of the first pending mail about the same thing that comes before it, in the order of the index `mail_order`.
  */
 function firstEarlier<Value>(
   value: RawBuilder<Value>,
@@ -103,7 +114,7 @@ function firstEarlier<Value>(
 ): RawBuilder<Value | null> {
   return sql`(
     SELECT ${value} FROM mail AS earlier
-     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending' ${condition}
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND ${isEarlier()} AND earlier.state = 'pending' ${condition}
      ORDER BY earlier.version
      LIMIT 1
   )`;

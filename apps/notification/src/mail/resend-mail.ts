@@ -53,7 +53,7 @@ async function writeCopy(dependencies: NotificationDependencies, request: Resend
   if (original.state === 'pending') throw new DomainError('mail.pending');
   const { version, actor, expiresAt } = original;
   if (expiresAt !== null && expiresAt <= new Date()) {
-    throw new DomainError('mail.outdated', { text: 'It is too late to send the reminder again.' });
+    throw new DomainError('mail.outdated', { text: 'It is too late to send this mail again.' });
   }
   const { template } = original;
   const mailData = await readMailData(dependencies, { crmId, participationId, version, template });

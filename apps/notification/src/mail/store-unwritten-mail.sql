@@ -2,7 +2,7 @@
 -- the ones between the first and the newest are superseded, but none that is urgent or being written.
 --
 -- Request: crmId, eventId, aboutId, version, template, customerId, providerId, actor, requestId; calendarMethod if it has a calendar file,
---   traceparent if it is traced, previousEventId if the mail about that event comes first; startsAt and expiresAt if it is a reminder; maxWaiting, how many about one thing may wait, not counting those with urgentTemplates.
+--   traceparent if it is traced, previousEventId if the mail about that event comes first; startsAt or requestedStartsAt, and expiresAt, if it is a reminder of a booking or a request; maxWaiting, how many about one thing may wait, not counting those with urgentTemplates.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_unwritten_mail(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -19,11 +19,12 @@ BEGIN
   ) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
-    expires_at)
+    requested_starts_at, expires_at)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, (request ->> 'aboutId')::uuid, (request ->> 'version')::int, request ->> 'template',
     (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'calendarMethod', request ->> 'requestId', request ->> 'traceparent',
-    (request ->> 'previousEventId')::uuid, (request ->> 'startsAt')::timestamptz, (request ->> 'expiresAt')::timestamptz)
+    (request ->> 'previousEventId')::uuid, (request ->> 'startsAt')::timestamptz,
+    (request ->> 'requestedStartsAt')::timestamptz, (request ->> 'expiresAt')::timestamptz)
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;

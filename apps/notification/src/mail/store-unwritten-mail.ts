@@ -16,8 +16,8 @@ export interface UnwrittenMail {
   actor: string;
   /** The event whose mail comes first. */
   previousEventId?: string | undefined;
-  /** Of a reminder: the start of which it reminds, and when nobody needs it any more. */
-  reminder?: { startsAt: string; expiresAt: string } | undefined;
+  /** Of a reminder: the start of the booking or request, and when nobody needs it any more. */
+  reminder?: (({ startsAt: string } | { requestedStartsAt: string }) & { expiresAt: string }) | undefined;
 }
 
 /**

@@ -52,7 +52,8 @@ function isPointless(
   row: UnwrittenMailRow,
   { state, start }: Pick<GetParticipationMailDataResponse, 'state' | 'start'>,
 ): boolean {
-  const { template, startsAt, expiresAt } = row;
+  const { template, expiresAt } = row;
+  const startsAt = row.startsAt ?? row.requestedStartsAt;
   if (startsAt === null) return false;
   const isAsReminded = state === stateOfReminder[template] && start!.getTime() === startsAt.getTime();
   return !isAsReminded || (expiresAt !== null && expiresAt <= databaseTime(row));

@@ -24,6 +24,10 @@ export interface ProviderNotice {
   customerId: string | undefined;
   providerId: string;
   actor: string;
+  /** The event whose mails come first. */
+  previousEventId: string | undefined;
+  /** For when the request is of which the provider is reminded. */
+  requestedStartsAt?: string;
 }
 
 const recipients: ProviderMailRecipient[] = ['PROVIDER', 'CONTACT'];
@@ -49,13 +53,15 @@ export function providerNoticesOf(change: ParticipationChanged, eventId: string)
     customerId: isOfAppointment ? undefined : customerId,
     providerId,
     actor,
+    previousEventId: isOfAppointment ? undefined : change.previousMailEventId,
   }));
 }
 
 /** By which a provider is reminded of a request. */
 export function providerNoticesOfWaiting(request: ParticipationUndecided, eventId: string): ProviderNotice[] {
-  const { crmId, participationId, version, customerId = participationId, providerId, remindProvider } = request;
-  if (!remindProvider) return [];
+  const { crmId, participationId, version, customerId = participationId, providerId } = request;
+  const { previousMailEventId: previousEventId, start: requestedStartsAt } = request;
+  if (!request.remindProvider) return [];
   return recipients.map((recipient) => ({
     crmId,
     eventId,
@@ -68,6 +74,8 @@ export function providerNoticesOfWaiting(request: ParticipationUndecided, eventI
     customerId,
     providerId,
     actor: 'service',
+    previousEventId,
+    requestedStartsAt,
   }));
 }
 

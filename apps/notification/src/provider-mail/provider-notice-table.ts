@@ -1,7 +1,7 @@
 import type { LeasedRow, LeasedTable } from '@scheduling/delivery';
 import { type Selectable, sql } from 'kysely';
 import type { ProviderNoticeTable } from '../db/schema.ts';
-import { suspiciousFailures } from '../mail/mail-table.ts';
+import { isEarlier, isEventMissing, suspiciousFailures } from '../mail/mail-table.ts';
 
 export type ProviderNoticeRow = Selectable<ProviderNoticeTable> & LeasedRow;
 
@@ -15,9 +15,9 @@ export const providerNoticeTable: LeasedTable = {
   lane: sql<string>`item.crm_id || ' ' || item.about_id`,
   // What they share is the limit for their CRM.
   host: sql<string>`item.crm_id`,
-  isBlocked: sql<boolean>`EXISTS (
+  isBlocked: sql<boolean>`${isEventMissing()} OR EXISTS (
     SELECT FROM provider_notice AS earlier
-     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND earlier.version < item.version AND earlier.state = 'pending'
+     WHERE earlier.crm_id = item.crm_id AND earlier.about_id = item.about_id AND ${isEarlier()} AND earlier.state = 'pending'
        AND earlier.failures < ${suspiciousFailures}
   )`,
 };

@@ -1,7 +1,7 @@
 -- Stores that a mail to a provider is to be written, unless that was stored or the mail written before, or the person it is about was erased.
 --
 -- Request: crmId, eventId, recipient, template, aboutId, version, participationId, participationVersion, providerId, actor, requestId; customerId unless it says nothing of a person,
---   traceparent if it is traced.
+--   traceparent if it is traced, previousEventId if the mails about that event come first, requestedStartsAt, for when the request is of which it reminds.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_provider_notice(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
@@ -15,11 +15,12 @@ BEGIN
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
   ) THEN RETURN NULL; END IF;
 
-  INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent)
+  INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent,
+    previous_event_id, requested_starts_at)
   VALUES (
     request ->> 'crmId', (request ->> 'eventId')::uuid, request ->> 'recipient', request ->> 'template', (request ->> 'aboutId')::uuid, (request ->> 'version')::int,
     ARRAY[(request ->> 'participationId')::uuid], (request ->> 'participationVersion')::int, (request ->> 'customerId')::uuid, (request ->> 'providerId')::uuid, request ->> 'actor', request ->> 'requestId',
-    request ->> 'traceparent')
+    request ->> 'traceparent', (request ->> 'previousEventId')::uuid, (request ->> 'requestedStartsAt')::timestamptz)
   -- Another participation of the appointment, if the first one is gone when the mail is written.
   ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO UPDATE SET participation_ids = known.participation_ids || excluded.participation_ids
    WHERE cardinality(known.participation_ids) < 10 AND NOT known.participation_ids @> excluded.participation_ids;

@@ -89,12 +89,12 @@ export async function readTold(
   return person && { mailData, person };
 }
 
-/** Whether a request is the one of which the provider was to be reminded, and has not begun: until then it can be cancelled. */
+/** Whether a request is for the same time as when the reminder was due, and has not begun: until then it can be cancelled. */
 function isAsReminded(
-  { participationVersion }: ProviderNoticeRow,
-  { currentVersion, cancellableUntil }: GetParticipationMailDataResponse,
+  { requestedStartsAt }: ProviderNoticeRow,
+  { start, cancellableUntil }: GetParticipationMailDataResponse,
 ): boolean {
-  return currentVersion === participationVersion && cancellableUntil !== undefined;
+  return start!.getTime() === requestedStartsAt!.getTime() && cancellableUntil !== undefined;
 }
 
 /** By the first of its participations that still exists. */

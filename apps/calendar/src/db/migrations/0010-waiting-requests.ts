@@ -16,6 +16,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       FOREIGN KEY (crm_id, participation_id) REFERENCES participation ON DELETE CASCADE
     );
     CREATE INDEX waiting_request_due ON waiting_request (due_at);
+    CREATE INDEX waiting_request_of_crm ON waiting_request (crm_id, due_at);
 
     CREATE FUNCTION participation_waits() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

@@ -70,8 +70,8 @@ export const texts: PartialTexts = {
       lead: 'Hier sind noch einmal Zeit und Ort. Wir freuen uns auf Sie.',
     },
     'request-unconfirmed': {
-      subject: (about, when) => `Nicht bestätigt: ${when} – ${about}`,
-      status: 'Nicht bestätigt',
+      subject: (about, when) => `Noch nicht bestätigt: ${when} – ${about}`,
+      status: 'Noch nicht bestätigt',
       headline: 'Ihre Anfrage ist noch nicht bestätigt',
       lead: 'Sie haben noch keinen Platz. Bitte kommen Sie nur, wenn Sie eine Bestätigung erhalten.',
     },
@@ -115,7 +115,7 @@ export const texts: PartialTexts = {
       subject: (about, when) => `Noch offen: ${when} – ${about}`,
       status: 'Noch offen',
       headline: 'Eine Anfrage wartet auf Ihre Antwort',
-      lead: 'Bisher hat sie niemand bestätigt oder abgelehnt. Solange sie nicht bestätigt ist, ist kein Platz vergeben.',
+      lead: 'Bisher hat niemand die Anfrage bestätigt oder abgelehnt. Bis zur Bestätigung ist kein Platz vergeben.',
     },
     'provider-appointment-changed': {
       subject: (about, when) => `Termin geändert: ${when} – ${about}`,

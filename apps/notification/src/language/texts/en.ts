@@ -70,8 +70,8 @@ export const texts: Texts = {
       lead: 'Here are the time and place once more. We look forward to seeing you.',
     },
     'request-unconfirmed': {
-      subject: (about, when) => `Not confirmed: ${when} – ${about}`,
-      status: 'Not confirmed',
+      subject: (about, when) => `Not confirmed yet: ${when} – ${about}`,
+      status: 'Not confirmed yet',
       headline: 'Your request has not been confirmed yet',
       lead: 'You do not have a place yet, so please do not come unless you hear that it is confirmed.',
     },

@@ -336,13 +336,15 @@ export interface ParticipationReminderDue {
   minutes: number;
   /** When nobody needs it any more, by the real time: RFC 3339, in UTC. */
   expiresAt: string;
+  /** The event about the last change with a mail: that mail comes first. Absent if there was none. */
+  previousMailEventId?: string | undefined;
 }
 
 /** calendar: a request still waits for a decision. */
 export interface ParticipationUndecided {
   crmId: string;
   participationId: string;
-  /** Of the participation, which has not changed since. */
+  /** Of the participation: that of its last change. */
   version: number;
   providerId: string;
   /** Absent for one without a customer. */
@@ -357,6 +359,8 @@ export interface ParticipationUndecided {
   remindProvider: boolean;
   /** Whether the person is to be told. */
   tellPerson: boolean;
+  /** The event about the last change with a mail: that mail comes first. */
+  previousMailEventId?: string | undefined;
 }
 
 /** calendar: an appointment was created, updated, cancelled or deleted. */
@@ -1339,6 +1343,7 @@ function createBaseParticipationReminderDue(): ParticipationReminderDue {
     start: "",
     minutes: 0,
     expiresAt: "",
+    previousMailEventId: undefined,
   };
 }
 
@@ -1367,6 +1372,9 @@ export const ParticipationReminderDue: MessageFns<ParticipationReminderDue> = {
     }
     if (message.expiresAt !== "") {
       writer.uint32(66).string(message.expiresAt);
+    }
+    if (message.previousMailEventId !== undefined) {
+      writer.uint32(74).string(message.previousMailEventId);
     }
     return writer;
   },
@@ -1448,6 +1456,14 @@ export const ParticipationReminderDue: MessageFns<ParticipationReminderDue> = {
             message.expiresAt = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.previousMailEventId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1473,6 +1489,7 @@ export const ParticipationReminderDue: MessageFns<ParticipationReminderDue> = {
     message.start = object.start ?? "";
     message.minutes = object.minutes ?? 0;
     message.expiresAt = object.expiresAt ?? "";
+    message.previousMailEventId = object.previousMailEventId ?? undefined;
     return message;
   },
 };
@@ -1488,6 +1505,7 @@ function createBaseParticipationUndecided(): ParticipationUndecided {
     expiresAt: "",
     remindProvider: false,
     tellPerson: false,
+    previousMailEventId: undefined,
   };
 }
 
@@ -1519,6 +1537,9 @@ export const ParticipationUndecided: MessageFns<ParticipationUndecided> = {
     }
     if (message.tellPerson !== false) {
       writer.uint32(72).bool(message.tellPerson);
+    }
+    if (message.previousMailEventId !== undefined) {
+      writer.uint32(82).string(message.previousMailEventId);
     }
     return writer;
   },
@@ -1608,6 +1629,14 @@ export const ParticipationUndecided: MessageFns<ParticipationUndecided> = {
             message.tellPerson = reader.bool();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.previousMailEventId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1634,6 +1663,7 @@ export const ParticipationUndecided: MessageFns<ParticipationUndecided> = {
     message.expiresAt = object.expiresAt ?? "";
     message.remindProvider = object.remindProvider ?? false;
     message.tellPerson = object.tellPerson ?? false;
+    message.previousMailEventId = object.previousMailEventId ?? undefined;
     return message;
   },
 };
