@@ -29,6 +29,7 @@ export const callers = {
     getParticipationLink: ['gateway'],
     issueParticipationLink: ['notification'],
     issueDecisionLink: ['notification'],
+    listDay: ['notification'],
   },
   PersonService: {
     getOwnBooking: ['page'],

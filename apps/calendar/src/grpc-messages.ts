@@ -4,6 +4,7 @@ import {
   CalendarDetails,
   Confirmation,
   type GetParticipationMailDataResponse,
+  type ListDayResponse,
   type Location as LocationMessage,
   type OwnBooking as OwnBookingMessage,
   type RequestedBooking as RequestedBookingMessage,
@@ -16,6 +17,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
+import type { Day } from './daily-list/list-day.ts';
 import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationMailData, PreviousAppointment } from './participation/get-participation-mail-data.ts';
@@ -55,6 +57,22 @@ export function toMailDataMessage(mailData: ParticipationMailData): GetParticipa
     cancellableUntil: toTime(cancellableUntil),
     movableUntil: toTime(movableUntil),
     previous: previous === null ? undefined : toPreviousMessage(previous),
+  };
+}
+
+export function toDayMessage({ appointments, ...counts }: Day): ListDayResponse {
+  return {
+    ...counts,
+    appointments: appointments.map(({ startsAt, endsAt, description, address, participations }) => ({
+      start: new Date(startsAt),
+      end: new Date(endsAt),
+      description: description ?? undefined,
+      address: toLocationMessage(address),
+      participations: participations.map(({ state, ...others }) => ({
+        ...withoutNulls(others),
+        state: ParticipationState[state],
+      })),
+    })),
   };
 }
 

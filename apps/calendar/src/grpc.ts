@@ -41,6 +41,7 @@ import { callers } from './callers.ts';
 import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts';
 import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
 import { forgetReference } from './customer/forget-reference.ts';
+import { listDay } from './daily-list/list-day.ts';
 import { removeCustomer } from './erasure/remove-customer.ts';
 import { decideRequest } from './decision/decide-request.ts';
 import { requireRequestedBooking } from './decision/requested-booking.ts';
@@ -49,6 +50,7 @@ import {
   fromEnumMessage,
   fromLocationMessage,
   toCalendarMessage,
+  toDayMessage,
   toJsonList,
   toListMessage,
   toMailDataMessage,
@@ -208,6 +210,7 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       getParticipationLink: async (request) => ({ token: await getParticipationLink(dependencies, request) }),
       issueDecisionLink: async (request) => ({ token: issueDecisionLink(dependencies, request) }),
       issueParticipationLink: async (request) => ({ token: issueParticipationLink(dependencies, request) }),
+      listDay: async (request) => toDayMessage(await listDay(dependencies, request)),
     },
     { light: ['createParticipation', 'updateParticipation'] },
   );
@@ -329,14 +332,15 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
         return toBookingMessage(await dependencies.bookings.countRefusal(request.crmId, work));
       },
       getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
-      updateBookingRules: async ({ noHorizon, defaultSelfService, reminders, offers, ...request }) => {
+      updateBookingRules: async ({ noHorizon, defaultSelfService, noDailyList, reminders, offers, ...request }) => {
         const confirmation =
           request.confirmation &&
           fromEnumMessage(Confirmation, request.confirmation, 'booking_rules.invalid', '/confirmation');
         const horizon = noHorizon ? null : request.horizon;
         const selfService = defaultSelfService ? null : request.selfService;
+        const dailyList = noDailyList ? null : request.dailyList;
         const lists = { reminders: reminders?.minutes, offers: offers?.offers };
-        const update = { ...request, ...lists, confirmation, horizon, selfService };
+        const update = { ...request, ...lists, confirmation, horizon, selfService, dailyList };
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
       },
     },

@@ -273,6 +273,18 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     expect(entries).toBeLessThan(10 * count);
   });
 
+  it('for the list of a day, with everybody in it', async () => {
+    const period = { dayStart: '2025-01-02T00:00:00Z', dayEnd: '2025-01-03T00:00:00Z' };
+    const { rows, scanned, entries, indexes } = await read('read_day', { crmId, providerId, ...period, limit: 1_000 });
+    const { appointments, booked } = rows[0]!['read_day'] as { appointments: unknown[]; booked: number };
+    expect(appointments.length).toBeGreaterThan(20);
+    expect(booked).toBe(appointments.length);
+    expect(scanned).toEqual([]);
+    expect(indexes).toContain('appointment_by_start');
+    // Of each: the row, twice, whether it has a participation, that one, twice, and its customer.
+    expect(entries).toBeLessThan(10 * appointments.length);
+  });
+
   it('for appointments that are known, with their participations', async () => {
     const { rows } = await read('read_appointments', {
       ...scope,

@@ -20,6 +20,7 @@ import { organizerOf, senderOf } from './mail/mail-addresses.ts';
 import { mailOfChange } from './mail/mail-of-change.ts';
 import { isStored, type LastMailIntent, storeMail } from './mail/store-mail.ts';
 import { providerNoticesOf, providerNoticesOfWaiting } from './provider-mail/provider-mail-of-change.ts';
+import { storeDailyNotice } from './provider-mail/store-daily-notice.ts';
 import { storeMailsOfChange } from './provider-mail/store-mails-of-change.ts';
 import { storeUnwrittenMail } from './mail/store-unwritten-mail.ts';
 
@@ -32,6 +33,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
     emailVerificationRequested: (request, { eventId }) => mailForVerification(dependencies, request, eventId),
     userDeleted: async (user) => (tx) => eraseUser(tx, user),
     customerErasureRequested: (request) => eraseCustomer(dependencies, request),
+    dailyListDue: async (list) => storeDailyNotice(list),
   });
 }
 

@@ -522,7 +522,7 @@ export interface paths {
         get: operations["getBookingRules"];
         /**
          * Set booking rules of a provider
-         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders` and `selfService` have an effect so far, and `confirmation` and `page` on these.
+         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders`, `notifyProvider`, `selfService` and `dailyList` have an effect so far, and `confirmation` and `page` on these.
          */
         put: operations["updateBookingRules"];
         post?: never;
@@ -1891,6 +1891,8 @@ export interface components {
             offers: components["schemas"]["Offer"][];
             /** @description Whether mails about a booking have a link by which the person sees, moves and cancels it. */
             selfService: boolean;
+            /** @description The hour, in the provider's time zone, at which the provider gets an e-mail every day with the appointments of the day and those who have booked; `null`: never. */
+            dailyList: number | null;
         };
         /** NewOffer */
         NewOffer: {
@@ -1926,6 +1928,8 @@ export interface components {
             offers?: components["schemas"]["NewOffer"][];
             /** @description Whether mails about a booking have a link by which the person sees, moves and cancels it. `null`: as `page`. */
             selfService?: boolean | null;
+            /** @description The hour, in the provider's time zone, at which the provider gets an e-mail every day with the appointments of the day and those who have booked; `null`: never. */
+            dailyList?: number | null;
         };
         /** NewCalendar */
         NewCalendar: {
@@ -7989,7 +7993,8 @@ export interface operations {
                  *           }
                  *         }
                  *       ],
-                 *       "selfService": true
+                 *       "selfService": true,
+                 *       "dailyList": 7
                  *     }
                  */
                 "application/json": components["schemas"]["BookingRulesChange"];

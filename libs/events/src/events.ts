@@ -5,6 +5,7 @@ import {
   CustomerChanged,
   CustomerErasureConfirmed,
   CustomerErasureRequested,
+  DailyListDue,
   EmailVerificationRequested,
   MailFailed,
   ParticipationChanged,
@@ -121,6 +122,7 @@ export const events = {
     ParticipationUndecided,
   ),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
+  dailyListDue: define('calendar', 'daily-list-due', 'DailyListDue', DailyListDue),
 };
 
 export type EventName = keyof typeof events;
@@ -138,6 +140,7 @@ const consumed = {
     'emailVerificationRequested',
     'userDeleted',
     'customerErasureRequested',
+    'dailyListDue',
   ],
   webhook: [
     'participationChanged',

@@ -73,6 +73,9 @@ types.setTypeParser(types.builtins.INT8, (text) => {
   return value;
 });
 
+/** A date is text, YYYY-MM-DD: it is a moment only in a time zone. */
+types.setTypeParser(types.builtins.DATE, (text) => text);
+
 /** Opens a pool. It connects on first use, so a database that is down does not stop the process from starting. */
 export function createDatabase<Schema>(options: DatabaseOptions): Database<Schema> {
   const pool = openPool(options);

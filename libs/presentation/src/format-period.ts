@@ -84,6 +84,12 @@ export function formatStart(at: Date, now: Date, timeZone: string, locale: strin
   return `${(isThisYear ? shortDay : shortDate).format(at)}, ${time.format(at)}${unit}`;
 }
 
+/** A day without its year: `Monday 1 July`. `date` is YYYY-MM-DD. */
+export function formatDay(date: string, timeZone: string, locale: string): string {
+  const { longDay } = formatsOf(timeZone, locale);
+  return longDay.format(Temporal.PlainDate.from(date).toZonedDateTime(timeZone).epochMilliseconds);
+}
+
 /** UTC, UTC+2, UTC−3:30. */
 function nameOffset({ offset }: Temporal.ZonedDateTime): string {
   const [, sign, hours, minutes] = /^([+-])0?(\d+):(.+)$/.exec(offset)!;
@@ -122,6 +128,7 @@ function createFormats({ timeZone, locale: given }: Place) {
     zone: format({ timeZoneName: 'long', year: 'numeric' }),
     shortDate: format({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' }),
     shortDay: format({ weekday: 'short', day: 'numeric', month: 'short' }),
+    longDay: format({ weekday: 'long', day: 'numeric', month: 'long' }),
     shortZone: format({ timeZoneName: 'short', year: 'numeric' }),
     weekday: format({ weekday: 'short' }),
     day: format({ day: 'numeric' }),

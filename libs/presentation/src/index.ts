@@ -3,6 +3,7 @@ export { multiLine, shorten, singleLine } from './clean-text.ts';
 export { type ContactLine, contactOf } from './contact-lines.ts';
 export { linesOfLocation, titleOf, webAddressOf } from './describe-place.ts';
 export {
+  formatDay,
   formatMoment,
   formatPeriod,
   formatStart,

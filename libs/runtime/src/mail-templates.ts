@@ -27,6 +27,7 @@ export const providerMailTemplates = [
   'provider-appointment-changed',
   'provider-appointment-cancelled',
   'provider-list',
+  'provider-day',
 ] as const;
 export type ProviderMailTemplate = (typeof providerMailTemplates)[number];
 

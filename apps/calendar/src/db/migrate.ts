@@ -17,6 +17,7 @@ import * as calendarSubscriptions from './migrations/0006-calendar-subscriptions
 import * as previous from './migrations/0008-previous.ts';
 import * as decisions from './migrations/0009-decisions.ts';
 import * as waitingRequests from './migrations/0010-waiting-requests.ts';
+import * as dailyLists from './migrations/0011-daily-lists.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -30,6 +31,7 @@ const migrations = {
   '0008-previous': previous,
   '0009-decisions': decisions,
   '0010-waiting-requests': waitingRequests,
+  '0011-daily-lists': dailyLists,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -81,6 +83,9 @@ const functions = sqlFiles(import.meta.url, [
   '../timeslot/timeslot-json.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',
+  '../daily-list/day-appointments.sql',
+  '../daily-list/write-daily-lists.sql',
+  '../daily-list/read-day.sql',
   '../subscription/read-calendar.sql',
 ]);
 

@@ -65,10 +65,13 @@ CREATE TABLE booking_rules (
   max_per_person integer NOT NULL,
   offers jsonb NOT NULL,
   self_service boolean,
+  daily_list integer,
   CONSTRAINT booking_rules_pkey PRIMARY KEY (crm_id, provider_id),
   CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
+  CONSTRAINT booking_rules_daily_list_check CHECK (((daily_list >= 0) AND (daily_list <= 23))),
   CONSTRAINT booking_rules_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
 );
+CREATE TRIGGER daily_list_set AFTER INSERT OR UPDATE OF daily_list ON public.booking_rules FOR EACH ROW EXECUTE FUNCTION set_daily_list_mark();
 CREATE TRIGGER reminders_set AFTER INSERT OR UPDATE OF reminders ON public.booking_rules FOR EACH ROW EXECUTE FUNCTION set_reminder_marks();
 
 CREATE TABLE calendar_subscription (
@@ -114,6 +117,15 @@ CREATE TABLE customer (
 CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
 CREATE INDEX customer_by_refresh ON public.customer USING btree (crm_id, provider_id, refreshed_at);
 CREATE INDEX customer_to_refresh ON public.customer USING btree (refreshed_at) WHERE ((NOT reference_known) AND (erased_at IS NULL));
+
+CREATE TABLE daily_list_mark (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  set_at timestamp with time zone NOT NULL,
+  listed_on date,
+  CONSTRAINT daily_list_mark_pkey PRIMARY KEY (crm_id, provider_id),
+  CONSTRAINT daily_list_mark_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES booking_rules(crm_id, provider_id) ON DELETE CASCADE
+);
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
@@ -1103,6 +1115,20 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.day_appointments(the_crm text, the_provider uuid, day_start timestamp with time zone, day_end timestamp with time zone)
+ RETURNS SETOF appointment
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT *
+    FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND starts_at >= day_start AND starts_at < day_end AND state = 'ACTIVE'
+     AND (when_empty IS NULL OR (
+       SELECT true FROM participation
+        WHERE participation.crm_id = the_crm AND participation.appointment_id = appointment.id AND participation.state IN ('BOOKED', 'REQUESTED')
+        LIMIT 1))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.decide_request(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2070,6 +2096,48 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.read_day(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+BEGIN
+  RETURN (
+    WITH place AS MATERIALIZED (
+      SELECT appointment.id AS appointment_id, appointment.starts_at, participation.id AS participation_id, participation.state,
+             row_number() OVER (ORDER BY appointment.starts_at, appointment.id, participation.id) AS number
+        FROM day_appointments(the_crm, (request ->> 'providerId')::uuid, (request ->> 'dayStart')::timestamptz, (request ->> 'dayEnd')::timestamptz) AS appointment
+        LEFT JOIN LATERAL (
+          SELECT id, state FROM participation
+           WHERE crm_id = the_crm AND appointment_id = appointment.id AND state IN ('BOOKED', 'REQUESTED') OFFSET 0) AS participation ON true
+    ), listed AS (
+      SELECT place.appointment_id, min(number) AS number,
+             coalesce(jsonb_agg(jsonb_build_object(
+               'participationId', participation.id, 'customerId', participation.customer_id, 'state', participation.state,
+               'name', coalesce(customer.user_name, participation.name), 'email', coalesce(customer.email, participation.email),
+               'mobile', coalesce(customer.mobile, participation.mobile)) ORDER BY number) FILTER (WHERE participation.id IS NOT NULL), '[]') AS participations
+        FROM place
+        LEFT JOIN LATERAL (SELECT * FROM participation WHERE crm_id = the_crm AND id = place.participation_id OFFSET 0) AS participation ON true
+        LEFT JOIN LATERAL (SELECT * FROM customer WHERE crm_id = the_crm AND id = participation.customer_id OFFSET 0) AS customer ON true
+       WHERE number <= (request ->> 'limit')::bigint
+       GROUP BY place.appointment_id
+    )
+    SELECT jsonb_build_object(
+        'appointments', (
+          SELECT coalesce(jsonb_agg(jsonb_build_object(
+              'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'description', appointment.description, 'address', appointment.address,
+              'participations', listed.participations) ORDER BY listed.number), '[]')
+            FROM listed
+           CROSS JOIN LATERAL (SELECT * FROM appointment WHERE crm_id = the_crm AND id = listed.appointment_id OFFSET 0) AS appointment),
+        'booked', count(*) FILTER (WHERE state = 'BOOKED'),
+        'requested', count(*) FILTER (WHERE state = 'REQUESTED'),
+        'unlisted', greatest(0, count(*) - (request ->> 'limit')::bigint))
+      FROM place);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.read_own_booking(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2698,6 +2766,19 @@ AS $function$
     END
     $function$;
 
+CREATE OR REPLACE FUNCTION public.set_daily_list_mark()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      IF NEW.daily_list IS NULL OR TG_OP = 'UPDATE' AND NEW.daily_list IS NOT DISTINCT FROM OLD.daily_list THEN RETURN NULL; END IF;
+      INSERT INTO daily_list_mark (crm_id, provider_id, set_at)
+      VALUES (NEW.crm_id, NEW.provider_id, scheduling_now(NEW.crm_id))
+      ON CONFLICT (crm_id, provider_id) DO UPDATE SET set_at = excluded.set_at;
+      RETURN NULL;
+    END
+    $function$;
+
 CREATE OR REPLACE FUNCTION public.set_reminder_marks()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3020,5 +3101,35 @@ BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   SELECT * INTO locked FROM lock_participation(request);
   RETURN coalesce(locked.rejection, change_state(request, locked.target, locked.present, NULL)) || jsonb_build_object('reclaimed', locked.reclaimed);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_daily_lists(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  written integer;
+BEGIN
+  WITH due AS MATERIALIZED (
+    SELECT list.*
+      FROM jsonb_to_recordset(request -> 'lists')
+        AS list ("providerId" uuid, hour integer, "listedOn" date, date date, "dayStart" timestamptz, "dayEnd" timestamptz, "expiresAt" timestamptz)
+      JOIN daily_list_mark AS mark ON mark.crm_id = the_crm AND mark.provider_id = list."providerId"
+      JOIN booking_rules AS rules ON rules.crm_id = the_crm AND rules.provider_id = list."providerId"
+     WHERE mark.listed_on IS NOT DISTINCT FROM list."listedOn" AND rules.daily_list = list.hour
+       FOR NO KEY UPDATE OF mark SKIP LOCKED
+  ), done AS (
+    UPDATE daily_list_mark AS mark SET listed_on = due.date FROM due WHERE mark.crm_id = the_crm AND mark.provider_id = due."providerId"
+  )
+  INSERT INTO outbox (subject, data, request_id, traceparent)
+  SELECT 'scheduling.calendar.v1.daily-list-due',
+         json_build_object('crmId', the_crm, 'providerId', "providerId", 'date', date, 'expiresAt', moment_json("expiresAt")),
+         coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
+    FROM due
+   WHERE EXISTS (SELECT FROM day_appointments(the_crm, "providerId", "dayStart", "dayEnd"));
+  GET DIAGNOSTICS written = ROW_COUNT;
+  RETURN to_jsonb(written);
 END
 $function$;

@@ -15,6 +15,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   bookingRules: BookingRulesTable;
   sandboxClock: SandboxClockTable;
   reminderMark: ReminderMarkTable;
+  dailyListMark: DailyListMarkTable;
   calendarSubscription: CalendarSubscriptionTable;
   shownAppointment: ShownAppointmentTable;
 }
@@ -221,6 +222,8 @@ export interface BookingRulesTable {
   /** Whether mails have the person's link; null: if there is a page. */
   selfService: boolean | null;
   offers: ColumnType<Offer[], string, string>;
+  /** The hour at which the provider gets the list of the day; null: never. */
+  dailyList: number | null;
 }
 
 /** What can be booked on the provider's page. */
@@ -252,6 +255,16 @@ export interface ReminderMarkTable {
   minutes: number;
   /** By the clock of the CRM: what was due before has been written, or is not written any more. */
   until: Date;
+}
+
+/** Of a provider that gets the list of the day, or has got one. */
+export interface DailyListMarkTable {
+  crmId: string;
+  providerId: string;
+  /** When the hour was set, by the clock of the CRM. */
+  setAt: Date;
+  /** The day of the last list, YYYY-MM-DD, also if it was not sent because there were no appointments. */
+  listedOn: string | null;
 }
 
 /** What the events of a subscription tell of those who take part: how many, who, and how to reach them. */

@@ -1,4 +1,5 @@
 import { type Loop, startLoop } from '@scheduling/runtime';
+import { writeDailyLists } from '../daily-list/write-daily-lists.ts';
 import { remindOfRequests } from './remind-of-requests.ts';
 import { type ReminderDependencies, writeReminders } from './write-reminders.ts';
 
@@ -17,6 +18,7 @@ export function startReminders(dependencies: ReminderDependencies): Loop {
     run: async (_limit, signal) => {
       await writeReminders(dependencies, signal);
       await remindOfRequests(dependencies, signal);
+      await writeDailyLists(dependencies);
       return 0;
     },
   });

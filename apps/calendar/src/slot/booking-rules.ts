@@ -47,6 +47,7 @@ const defaultRules: BookingRules = {
   maxPerPerson: 3,
   selfService: null,
   offers: [],
+  dailyList: null,
 };
 
 /**
@@ -93,6 +94,7 @@ const columns = [
   'maxPerPerson',
   'selfService',
   'offers',
+  'dailyList',
 ] as const;
 
 function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {

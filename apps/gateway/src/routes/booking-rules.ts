@@ -18,7 +18,7 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
     });
 
     app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
-      const { horizon, confirmation, reminders, offers, selfService } = body;
+      const { horizon, confirmation, reminders, offers, selfService, dailyList } = body;
       const { rules } = await bookings.updateBookingRules(params, {
         minimumNotice: body.minimumNotice,
         horizon: horizon ?? undefined,
@@ -32,6 +32,8 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
         offers: offers && { offers: offers.map(toOffer) },
         selfService: selfService ?? undefined,
         defaultSelfService: selfService === null || undefined,
+        dailyList: dailyList ?? undefined,
+        noDailyList: dailyList === null || undefined,
       });
       return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
     });
@@ -81,6 +83,8 @@ const notifyProvider = Type.Boolean({
   description:
     'Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests.',
 });
+const dailyListText =
+  "The hour, in the provider's time zone, at which the provider gets an e-mail every day with the appointments of the day and those who have booked; `null`: never.";
 const maxPerPerson = integer({
   minimum: 1,
   maximum: maxPersonBookings,
@@ -111,6 +115,7 @@ const rules = Type.Object(
       description: 'What can be booked on the page.',
     }),
     selfService: Type.Boolean({ description: selfServiceText }),
+    dailyList: nullable<number>({ type: 'integer', description: dailyListText }),
   },
   { title: 'BookingRules' },
 );
@@ -134,6 +139,7 @@ const rulesExample = {
     },
   ],
   selfService: true,
+  dailyList: 7,
 };
 
 const getBookingRulesSchema = {
@@ -154,7 +160,7 @@ const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',
   summary: 'Set booking rules of a provider',
   description:
-    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders` and `selfService` have an effect so far, and `confirmation` and `page` on these.',
+    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders`, `notifyProvider`, `selfService` and `dailyList` have an effect so far, and `confirmation` and `page` on these.',
   tags: ['Slots and bookings'],
   params: providerParams,
   body: Type.Object(
@@ -176,6 +182,7 @@ const updateBookingRulesSchema = {
         }),
       ),
       selfService: Type.Optional(optionalBoolean({ description: `${selfServiceText} \`null\`: as \`page\`.` })),
+      dailyList: Type.Optional(optionalInteger({ minimum: 0, maximum: 23, description: dailyListText })),
     },
     { title: 'BookingRulesChange', examples: [rulesExample] },
   ),

@@ -12,6 +12,7 @@ import * as reminders from './migrations/0001-reminders.ts';
 import * as providerMails from './migrations/0002-provider-mails.ts';
 import * as toldVersions from './migrations/0003-told-versions.ts';
 import * as mailsOfErasedPersons from './migrations/0004-mails-of-erased-persons.ts';
+import * as dailyLists from './migrations/0005-daily-lists.ts';
 import * as requestsThatWait from './migrations/0006-requests-that-wait.ts';
 
 const migrations = {
@@ -20,6 +21,7 @@ const migrations = {
   '0002-provider-mails': providerMails,
   '0003-told-versions': toldVersions,
   '0004-mails-of-erased-persons': mailsOfErasedPersons,
+  '0005-daily-lists': dailyLists,
   '0006-requests-that-wait': requestsThatWait,
 };
 
@@ -38,6 +40,8 @@ const functions = sqlFiles(import.meta.url, [
   '../provider-mail/store-provider-mail.sql',
   '../provider-mail/store-provider-list.sql',
   '../provider-mail/erase-from-lists.sql',
+  '../provider-mail/store-daily-notice.sql',
+  '../provider-mail/store-daily-list.sql',
 ]);
 
 /** In execution order; the doctor compares the database with them. */

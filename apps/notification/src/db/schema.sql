@@ -181,6 +181,8 @@ CREATE TABLE provider_notice (
   due_at timestamp with time zone NOT NULL DEFAULT now(),
   lease uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  day date,
+  expires_at timestamp with time zone,
   requested_starts_at timestamp with time zone,
   previous_event_id uuid,
   CONSTRAINT provider_notice_pkey PRIMARY KEY (crm_id, id),
@@ -394,19 +396,29 @@ AS $function$
 DECLARE
   crm text := request ->> 'crmId';
   lists uuid[];
+  days jsonb;
   erased mail%ROWTYPE;
   list uuid;
 BEGIN
+  -- Before the locks of rows, as in store-daily-list.sql.
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('daily lists %s', crm), 0));
   WITH removed AS (
     DELETE FROM provider_notice
      WHERE crm_id = crm AND id IN (
        SELECT id FROM provider_notice WHERE crm_id = crm AND customer_id = (request ->> 'customerId')::uuid ORDER BY id FOR UPDATE)
-    RETURNING list_id
+    RETURNING list_id, day
   )
-  SELECT array_agg(DISTINCT list_id) INTO lists FROM removed WHERE list_id IS NOT NULL;
+  SELECT array_agg(DISTINCT list_id), jsonb_object_agg(list_id, day) INTO lists, days FROM removed WHERE list_id IS NOT NULL;
 
-  FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) RETURNING old.* LOOP
-    CONTINUE WHEN erased.state <> 'pending';
+  FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) AND state = 'pending' RETURNING old.* LOOP
+    IF erased.template = 'provider-day' THEN
+      INSERT INTO provider_notice (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, day, expires_at)
+      VALUES (
+        crm, erased.id, erased.event_id, 'PROVIDER', erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id,
+        (days ->> erased.id::text)::date, erased.expires_at)
+      ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO NOTHING;
+      CONTINUE;
+    END IF;
     INSERT INTO provider_notice AS known (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, recipient_id)
     SELECT crm, erased.id, erased.event_id, entry.recipient, erased.template, erased.about_id, 0, erased.provider_id, 'service', erased.request_id,
            coalesce(erased.user_id, erased.provider_id)
@@ -415,6 +427,8 @@ BEGIN
     RETURNING id INTO list;
     UPDATE provider_notice SET list_id = list WHERE crm_id = crm AND list_id = erased.id AND list IS DISTINCT FROM erased.id;
   END LOOP;
+  -- The mails themselves say nothing of a person, and that they were sent.
+  DELETE FROM sandbox_mail WHERE crm_id = crm AND mail_id = ANY (lists);
   RETURN NULL;
 END
 $function$;
@@ -523,6 +537,59 @@ BEGIN
     VALUES (request ->> 'crmId', (request ->> 'id')::uuid, decode(request ->> 'recipientDigest', 'hex'));
   END IF;
   RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_daily_list(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  crm text := request ->> 'crmId';
+  list provider_notice%ROWTYPE;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(format('daily lists %s', crm), 0));
+  SELECT * INTO list FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+  IF EXISTS (
+    SELECT FROM jsonb_to_recordset(request -> 'persons') AS person ("customerId" uuid)
+      JOIN erased_customer AS erased ON erased.crm_id = crm AND erased.customer_id = person."customerId"
+  ) THEN
+    UPDATE provider_notice SET lease = NULL, due_at = now() WHERE crm_id = crm AND id = list.id;
+    RETURN 'false';
+  END IF;
+
+  -- Also the entries that are left of a list that is written again.
+  DELETE FROM provider_notice WHERE crm_id = crm AND (id = list.id OR list_id = list.id);
+  -- The event was repeated while the list was being stored.
+  IF NOT request ? 'mail' OR EXISTS (
+    SELECT FROM mail WHERE crm_id = crm AND event_id = list.event_id AND about_id = list.about_id AND template = list.template
+  ) THEN RETURN 'true'; END IF;
+  INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, participation_ids, customer_id, provider_id, actor, request_id, state, list_id, day)
+  SELECT crm, list.event_id, list.recipient, list.template, "participationId", 0, ARRAY["participationId"], "customerId", list.provider_id, list.actor, list.request_id,
+         'listed', list.id, list.day
+    FROM jsonb_to_recordset(request -> 'persons') AS person ("customerId" uuid, "participationId" uuid);
+  PERFORM store_mail(request -> 'mail');
+  RETURN 'true';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_daily_notice(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = 'provider-day'
+  ) THEN RETURN NULL; END IF;
+
+  INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, provider_id, actor, day, expires_at, request_id, traceparent)
+  VALUES (
+    request ->> 'crmId', (request ->> 'eventId')::uuid, 'PROVIDER', 'provider-day', (request ->> 'aboutId')::uuid, 0, (request ->> 'providerId')::uuid, 'service',
+    (request ->> 'day')::date, (request ->> 'expiresAt')::timestamptz, request ->> 'requestId', request ->> 'traceparent')
+  ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO NOTHING;
+  RETURN NULL;
 END
 $function$;
 
@@ -635,6 +702,12 @@ BEGIN
   END IF;
   SELECT * INTO notice FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
+
+  -- Whoever does not know the list of a day has nothing to say: another version of the service writes it (store-daily-list.sql).
+  IF notice.template = 'provider-day' THEN
+    UPDATE provider_notice SET lease = NULL, due_at = now() + interval '1 second' WHERE crm_id = crm AND id = notice.id;
+    RETURN 'false';
+  END IF;
 
   IF request ? 'mail' AND quota > 0 THEN
     INSERT INTO provider_mail_count AS known (crm_id, recipient_digest, until, mails)

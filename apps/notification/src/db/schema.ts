@@ -156,7 +156,7 @@ export interface ProviderNoticeTable {
   template: ProviderMailTemplate;
   /**
    * What the mails to this recipient about one participation, or about one whole appointment, share: they are sent in
-   * the order of the versions. Of a list, its recipient and its hour.
+   * the order of the versions. Of a list, its recipient and its hour, or its day.
    */
   aboutId: string;
   version: number;
@@ -179,6 +179,10 @@ export interface ProviderNoticeTable {
   requestedStartsAt: Date | null;
   /** Of a list: whose it is, as identity names the recipient. Null for others. */
   recipientId: string | null;
+  /** Of the list of a day, and its entries: which day, YYYY-MM-DD. Null for others. */
+  day: string | null;
+  /** Of the list of a day: when it is over. Null for others. */
+  expiresAt: Date | null;
   /** As in an unwritten mail. */
   attempts: Generated<number>;
   failures: Generated<number>;

@@ -99,6 +99,17 @@ export interface Texts {
     /** Who did it. */
     byPerson: string;
     throughCrm: (crm: string) => string;
+    /** In the list of a day. */
+    day: {
+      /** How many bookings and requests there are. */
+      bookings: (booked: number, requested: number) => string;
+      /** Of an appointment. */
+      noBookings: string;
+      /** After the name of somebody who asks to take part. */
+      requested: string;
+      /** For somebody whose name is not stored any more. */
+      nobody: string;
+    };
     /** What a list does not show. */
     unlisted: (count: number) => string;
     /** Why the recipient gets these mails, and who can stop them. */

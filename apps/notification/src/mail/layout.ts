@@ -44,14 +44,15 @@ export interface MailParts {
   texts: Pick<Texts, 'labels' | 'fallback'>;
 }
 
-/** A booking in a list. */
+/** A booking, or an appointment, in a list. */
 export interface ListedBooking {
   /** What happened to it. */
-  status: string;
+  status?: string;
   when: string;
   title: string;
-  /** The person, and by what to reach the person. */
-  who: ContactLine[];
+  where?: string;
+  /** Each person, and by what to reach the person. */
+  who: ContactLine[][];
   action?: { label: string; url: string } | undefined;
 }
 
@@ -109,9 +110,15 @@ function linesOf({ title, period, where, details, earlier }: AppointmentView): s
   ];
 }
 
-function listedLines({ status, when, title, who, action }: ListedBooking): string {
-  const contact = who.map(({ text }) => text).join(', ');
-  const lines = [`${status}: ${when}`, title, contact, action && `${action.label}: ${action.url}`];
+function listedLines({ status, when, title, where, who, action }: ListedBooking): string {
+  const persons = who.map((lines) => lines.map(({ text }) => text).join(', '));
+  const lines = [
+    status === undefined ? when : `${status}: ${when}`,
+    title,
+    where,
+    ...persons,
+    action && `${action.label}: ${action.url}`,
+  ];
   return lines
     .filter(Boolean)
     .map((line) => `  ${line}`)

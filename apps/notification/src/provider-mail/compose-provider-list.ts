@@ -25,7 +25,7 @@ export function composeProviderList(list: ProviderList): MailContent {
       when: formatMoment(mailData.start!, provider.timeZone, locale),
       title: titleOf(mailData, provider),
       action: link === undefined ? undefined : { label: texts.provider.decide, url: link },
-      who: person === undefined ? [] : [{ text: singleLine(person.name), link: undefined }, ...contactOf(person)],
+      who: person === undefined ? [] : [[{ text: singleLine(person.name), link: undefined }, ...contactOf(person)]],
     };
   });
   return contentOf(list, language, {

@@ -59,6 +59,7 @@ export const providerMailTones: Record<ProviderMailTemplate, Tone> = {
   'provider-appointment-changed': 'good',
   'provider-appointment-cancelled': 'ended',
   'provider-list': 'neutral',
+  'provider-day': 'neutral',
 };
 
 /**

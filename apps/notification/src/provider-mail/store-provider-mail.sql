@@ -22,6 +22,12 @@ BEGIN
   SELECT * INTO notice FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 
+  -- Whoever does not know the list of a day has nothing to say: another version of the service writes it (store-daily-list.sql).
+  IF notice.template = 'provider-day' THEN
+    UPDATE provider_notice SET lease = NULL, due_at = now() + interval '1 second' WHERE crm_id = crm AND id = notice.id;
+    RETURN 'false';
+  END IF;
+
   IF request ? 'mail' AND quota > 0 THEN
     INSERT INTO provider_mail_count AS known (crm_id, recipient_digest, until, mails)
     VALUES (crm, decode(request ->> 'recipientDigest', 'hex'), window_end, 1)

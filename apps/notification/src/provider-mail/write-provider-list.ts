@@ -7,7 +7,7 @@ import type { ProviderNoticeRow } from './provider-notice-table.ts';
 import { findProviderRecipient, intentOf, issueDecisionLink, readTold, type Told } from './write-provider-mail.ts';
 
 /** A mail of more has too many bytes for some mail servers. */
-const maxShown = 1_000;
+export const maxShown = 1_000;
 const readAtOnce = 10;
 
 /**

@@ -6,6 +6,7 @@ import { startWriting } from '../mail/start-writing.ts';
 import { type MailIntent, requestOf } from '../mail/store-mail.ts';
 import type { MailTimings } from '../mail/timings.ts';
 import { type ProviderNoticeRow, providerNoticeTable } from './provider-notice-table.ts';
+import { type ListedPerson, writeDailyList } from './write-daily-list.ts';
 import { writeProviderList } from './write-provider-list.ts';
 import { writeProviderMail } from './write-provider-mail.ts';
 
@@ -21,6 +22,8 @@ interface Written {
   mail?: MailIntent | undefined;
   /** Of a list: all that it is about. */
   entryIds?: string[];
+  /** Of the list of a day: who is in it. */
+  persons?: ListedPerson[];
 }
 
 /** Writes the mails to providers. */
@@ -37,11 +40,12 @@ export function startProviderMailWriting({
     table: providerNoticeTable,
     write: async (row) => {
       if (row.template === 'provider-list') return writeProviderList(dependencies, row);
+      if (row.template === 'provider-day') return writeDailyList(dependencies, row);
       const mail = await writeProviderMail(dependencies, row);
       return mail && { mail };
     },
-    store: async ({ crmId, id, lease, customerId, createdAt }, written) => {
-      const { mail, entryIds } = written ?? {};
+    store: async ({ crmId, id, lease, customerId, createdAt, template }, written) => {
+      const { mail, entryIds, persons } = written ?? {};
       const request = {
         crmId,
         id,
@@ -52,9 +56,15 @@ export function startProviderMailWriting({
           recipientDigest: digestOf(mail),
           recipientId: mail.userId ?? mail.providerId,
         }),
+        persons,
         ...(entryIds === undefined ? { quota, windowSeconds } : { entryIds }),
       };
-      const name = entryIds === undefined ? 'store_provider_mail' : 'store_provider_list';
+      const name =
+        template === 'provider-day'
+          ? 'store_daily_list'
+          : entryIds === undefined
+            ? 'store_provider_mail'
+            : 'store_provider_list';
       await callFunction(kysely, { name, request, locks: `${crmId} ${customerId ?? id}` });
     },
     timings,

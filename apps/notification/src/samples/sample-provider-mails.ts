@@ -1,7 +1,8 @@
-import type { GetParticipationMailDataResponse } from '@scheduling/contracts/calendar/v1';
+import { type GetParticipationMailDataResponse, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import { type ProviderMailTemplate, providerMailTemplates } from '@scheduling/runtime';
 import { person as byPerson } from '../mail/mail-of-change.ts';
+import { composeDailyList } from '../provider-mail/compose-daily-list.ts';
 import { composeProviderList } from '../provider-mail/compose-provider-list.ts';
 import { composeProviderMail } from '../provider-mail/compose-provider-mail.ts';
 import { isAboutAppointment, isAboutRequest } from '../provider-mail/provider-mail-of-change.ts';
@@ -31,7 +32,7 @@ export function sampleProviderMails(
   return providerMailTemplates.map((template) => {
     if (template === 'provider-list') {
       const entries = providerMailTemplates
-        .filter((each) => each !== template)
+        .filter((each) => each !== template && each !== 'provider-day')
         .map((each) => ({
           template: each,
           mailData: dataOf(each),
@@ -40,6 +41,8 @@ export function sampleProviderMails(
         }));
       return { template, language, content: composeProviderList({ ...shared, recipient, entries, unlisted: 12 }) };
     }
+    if (template === 'provider-day')
+      return { template, language, content: composeDailyList({ ...shared, recipient, ...sampleDay([moved, before]) }) };
     const { actor = 'crm:sample', message, note } = changes[template] ?? {};
     const mailData = dataOf(template);
     const person = isAboutAppointment(template) ? undefined : { ...customer, note };
@@ -54,4 +57,21 @@ export function sampleProviderMails(
     };
     return { template, language, content: composeProviderMail(mail) };
   });
+}
+
+/** Appointments of one day, the first of them with a booking and a request. */
+function sampleDay(appointments: GetParticipationMailDataResponse[]) {
+  const persons = [
+    { ...customer, state: ParticipationState.BOOKED },
+    { name: 'Jonas Muster', email: 'jonas@example.com', state: ParticipationState.REQUESTED },
+  ].map((person, index) => ({ ...person, customerId: String(index), participationId: String(index) }));
+  return {
+    date: '2027-07-05',
+    appointments: appointments
+      .toSorted((one, other) => one.start!.getTime() - other.start!.getTime())
+      .map((appointment, index) => ({ ...appointment, participations: index === 0 ? persons : [] })),
+    booked: 1,
+    requested: 1,
+    unlisted: 0,
+  };
 }

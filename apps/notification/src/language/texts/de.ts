@@ -135,6 +135,12 @@ export const texts: PartialTexts = {
       headline: 'Weitere Buchungen und Änderungen',
       lead: 'In einer Stunde ist so viel passiert, dass der Rest gesammelt in dieser E-Mail steht, nach Terminen geordnet.',
     },
+    'provider-day': {
+      subject: (about, when) => `Heute, ${when} – ${about}`,
+      status: 'Heute',
+      headline: 'Ihre Termine heute',
+      lead: 'Hier sehen Sie alle Termine des Tages und wer bisher gebucht hat.',
+    },
     'removed-by-deletion': {
       subject: (about, when) => `Ihre Daten wurden gelöscht: ${about}, ${when}`,
       status: 'Gelöscht',
@@ -225,6 +231,15 @@ export const texts: PartialTexts = {
     decideUntil: (start) => `Möglich bis zum Beginn am ${start}. Der Link ist nur für Sie bestimmt.`,
     byPerson: 'Die Kundin oder der Kunde hat dafür den Link in der E-Mail benutzt.',
     throughCrm: (crm) => `Das geschah über ${crm}.`,
+    day: {
+      bookings: (booked, requested) => {
+        const bookings = booked === 0 ? 'keine Buchungen' : `${booked} ${booked === 1 ? 'Buchung' : 'Buchungen'}`;
+        return requested === 0 ? bookings : `${bookings}, ${requested} ${requested === 1 ? 'Anfrage' : 'Anfragen'}`;
+      },
+      noBookings: 'Keine Buchungen',
+      requested: 'Anfrage',
+      nobody: 'Name entfernt',
+    },
     unlisted: (count) => `${count} weitere finden Sie nur in Ihrem Kalender.`,
     reason: (provider, crm) =>
       `Sie bekommen diese E-Mails, weil ${provider} über Buchungen informiert wird. ${crm} kann sie abschalten.`,

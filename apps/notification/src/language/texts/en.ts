@@ -135,6 +135,12 @@ export const texts: Texts = {
       headline: 'More bookings and changes',
       lead: 'So much happened within an hour that the rest is in this one email, in the order of the appointments.',
     },
+    'provider-day': {
+      subject: (about, when) => `Today, ${when} – ${about}`,
+      status: 'Today',
+      headline: 'Your appointments today',
+      lead: 'Here are all appointments of the day, and everyone who has booked so far.',
+    },
     'removed-by-deletion': {
       subject: (about, when) => `Your data was deleted: ${about}, ${when}`,
       status: 'Deleted',
@@ -224,6 +230,15 @@ export const texts: Texts = {
     decideUntil: (start) => `Possible until the start, ${start}. The link is for you only.`,
     byPerson: 'The customer did this using the link in their email.',
     throughCrm: (crm) => `This was done through ${crm}.`,
+    day: {
+      bookings: (booked, requested) => {
+        const bookings = booked === 0 ? 'no bookings' : `${booked} ${booked === 1 ? 'booking' : 'bookings'}`;
+        return requested === 0 ? bookings : `${bookings}, ${requested} ${requested === 1 ? 'request' : 'requests'}`;
+      },
+      noBookings: 'No bookings',
+      requested: 'request',
+      nobody: 'Name removed',
+    },
     unlisted: (count) => `${count} more are in your calendar only.`,
     reason: (provider, crm) =>
       `You receive these emails because ${provider} is told about its bookings. ${crm} can turn them off.`,

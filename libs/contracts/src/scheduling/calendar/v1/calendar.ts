@@ -725,6 +725,50 @@ export interface IssueParticipationLinkResponse {
   token: string;
 }
 
+export interface ListDayRequest {
+  crmId: string;
+  providerId: string;
+  /** YYYY-MM-DD. */
+  date: string;
+  /** How many participations are answered at most. An appointment without any counts as one. */
+  limit: number;
+}
+
+export interface DayParticipation {
+  participationId: string;
+  /** Absent for a participant who was embedded in the creation of the appointment. */
+  customerId?:
+    | string
+    | undefined;
+  /** BOOKED or REQUESTED. */
+  state: ParticipationState;
+  /** As calendar knows the person. Absent if it does not any more. */
+  name?: string | undefined;
+  email?: string | undefined;
+  mobile?: string | undefined;
+}
+
+export interface DayAppointment {
+  start?: Date | undefined;
+  end?: Date | undefined;
+  description?: string | undefined;
+  address?:
+    | Location
+    | undefined;
+  /** In the order of their creation. */
+  participations: DayParticipation[];
+}
+
+export interface ListDayResponse {
+  /** By start. */
+  appointments: DayAppointment[];
+  /** How many there are on this day, answered or not. */
+  booked: number;
+  requested: number;
+  /** How many are not answered, counted as by the limit. */
+  unlisted: number;
+}
+
 /** A booking as its person sees it. */
 export interface OwnBooking {
   /** By which the events in the person's calendar are known. */
@@ -1183,6 +1227,8 @@ export interface BookingRules {
   offers: Offer[];
   /** Whether mails have a link by which the person changes the booking. */
   selfService: boolean;
+  /** The hour at which the provider gets the list of the day, 0 to 23; absent: never. */
+  dailyList?: number | undefined;
 }
 
 export interface GetBookingRulesRequest {
@@ -1215,6 +1261,11 @@ export interface UpdateBookingRulesRequest {
     | undefined;
   /** From now on self_service is what page is. */
   defaultSelfService?: boolean | undefined;
+  dailyList?:
+    | number
+    | undefined;
+  /** Removes the daily list. */
+  noDailyList?: boolean | undefined;
 }
 
 export interface UpdateBookingRulesResponse {
@@ -5882,6 +5933,415 @@ export const IssueParticipationLinkResponse: MessageFns<IssueParticipationLinkRe
   },
 };
 
+function createBaseListDayRequest(): ListDayRequest {
+  return { crmId: "", providerId: "", date: "", limit: 0 };
+}
+
+export const ListDayRequest: MessageFns<ListDayRequest> = {
+  encode(message: ListDayRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.date !== "") {
+      writer.uint32(26).string(message.date);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(32).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListDayRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListDayRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.date = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListDayRequest>): ListDayRequest {
+    return ListDayRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListDayRequest>): ListDayRequest {
+    const message = createBaseListDayRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.date = object.date ?? "";
+    message.limit = object.limit ?? 0;
+    return message;
+  },
+};
+
+function createBaseDayParticipation(): DayParticipation {
+  return {
+    participationId: "",
+    customerId: undefined,
+    state: ParticipationState.UNSPECIFIED,
+    name: undefined,
+    email: undefined,
+    mobile: undefined,
+  };
+}
+
+export const DayParticipation: MessageFns<DayParticipation> = {
+  encode(message: DayParticipation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.participationId !== "") {
+      writer.uint32(10).string(message.participationId);
+    }
+    if (message.customerId !== undefined) {
+      writer.uint32(18).string(message.customerId);
+    }
+    if (message.state !== ParticipationState.UNSPECIFIED) {
+      writer.uint32(24).int32(participationStateToNumber(message.state));
+    }
+    if (message.name !== undefined) {
+      writer.uint32(34).string(message.name);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(42).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(50).string(message.mobile);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DayParticipation {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDayParticipation();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.participationId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.customerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = participationStateFromJSON(reader.int32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DayParticipation>): DayParticipation {
+    return DayParticipation.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DayParticipation>): DayParticipation {
+    const message = createBaseDayParticipation();
+    message.participationId = object.participationId ?? "";
+    message.customerId = object.customerId ?? undefined;
+    message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.name = object.name ?? undefined;
+    message.email = object.email ?? undefined;
+    message.mobile = object.mobile ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDayAppointment(): DayAppointment {
+  return { start: undefined, end: undefined, description: undefined, address: undefined, participations: [] };
+}
+
+export const DayAppointment: MessageFns<DayAppointment> = {
+  encode(message: DayAppointment, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(10).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(18).fork()).join();
+    }
+    if (message.description !== undefined) {
+      writer.uint32(26).string(message.description);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.participations) {
+      DayParticipation.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DayAppointment {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDayAppointment();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.participations.push(DayParticipation.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DayAppointment>): DayAppointment {
+    return DayAppointment.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DayAppointment>): DayAppointment {
+    const message = createBaseDayAppointment();
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.description = object.description ?? undefined;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.participations = object.participations?.map((e) => DayParticipation.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseListDayResponse(): ListDayResponse {
+  return { appointments: [], booked: 0, requested: 0, unlisted: 0 };
+}
+
+export const ListDayResponse: MessageFns<ListDayResponse> = {
+  encode(message: ListDayResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.appointments) {
+      DayAppointment.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.booked !== 0) {
+      writer.uint32(16).uint32(message.booked);
+    }
+    if (message.requested !== 0) {
+      writer.uint32(24).uint32(message.requested);
+    }
+    if (message.unlisted !== 0) {
+      writer.uint32(32).uint32(message.unlisted);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListDayResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListDayResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.appointments.push(DayAppointment.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.booked = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.requested = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.unlisted = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListDayResponse>): ListDayResponse {
+    return ListDayResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListDayResponse>): ListDayResponse {
+    const message = createBaseListDayResponse();
+    message.appointments = object.appointments?.map((e) => DayAppointment.fromPartial(e)) || [];
+    message.booked = object.booked ?? 0;
+    message.requested = object.requested ?? 0;
+    message.unlisted = object.unlisted ?? 0;
+    return message;
+  },
+};
+
 function createBaseOwnBooking(): OwnBooking {
   return {
     participationId: "",
@@ -10134,6 +10594,7 @@ function createBaseBookingRules(): BookingRules {
     maxPerPerson: 0,
     offers: [],
     selfService: false,
+    dailyList: undefined,
   };
 }
 
@@ -10172,6 +10633,9 @@ export const BookingRules: MessageFns<BookingRules> = {
     }
     if (message.selfService !== false) {
       writer.uint32(80).bool(message.selfService);
+    }
+    if (message.dailyList !== undefined) {
+      writer.uint32(88).uint32(message.dailyList);
     }
     return writer;
   },
@@ -10279,6 +10743,14 @@ export const BookingRules: MessageFns<BookingRules> = {
             message.selfService = reader.bool();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.dailyList = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10306,6 +10778,7 @@ export const BookingRules: MessageFns<BookingRules> = {
     message.maxPerPerson = object.maxPerPerson ?? 0;
     message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
     message.selfService = object.selfService ?? false;
+    message.dailyList = object.dailyList ?? undefined;
     return message;
   },
 };
@@ -10450,6 +10923,8 @@ function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
     offers: undefined,
     selfService: undefined,
     defaultSelfService: undefined,
+    dailyList: undefined,
+    noDailyList: undefined,
   };
 }
 
@@ -10496,6 +10971,12 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     }
     if (message.defaultSelfService !== undefined) {
       writer.uint32(112).bool(message.defaultSelfService);
+    }
+    if (message.dailyList !== undefined) {
+      writer.uint32(120).uint32(message.dailyList);
+    }
+    if (message.noDailyList !== undefined) {
+      writer.uint32(128).bool(message.noDailyList);
     }
     return writer;
   },
@@ -10625,6 +11106,22 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
             message.defaultSelfService = reader.bool();
             continue;
           }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.dailyList = reader.uint32();
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.noDailyList = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10660,6 +11157,8 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
       : undefined;
     message.selfService = object.selfService ?? undefined;
     message.defaultSelfService = object.defaultSelfService ?? undefined;
+    message.dailyList = object.dailyList ?? undefined;
+    message.noDailyList = object.noDailyList ?? undefined;
     return message;
   },
 };
@@ -13103,6 +13602,19 @@ export const ParticipationServiceService = {
       Buffer.from(IssueDecisionLinkResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): IssueDecisionLinkResponse => IssueDecisionLinkResponse.decode(value),
   },
+  /**
+   * The active appointments of a provider that begin on a day in its time zone, each with those who are booked or requested. Not for the gateway. INVALID_ARGUMENT
+   * (appointment.invalid) for a date that is none, NOT_FOUND (provider.not_found).
+   */
+  listDay: {
+    path: "/scheduling.calendar.v1.ParticipationService/ListDay" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListDayRequest): Buffer => Buffer.from(ListDayRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListDayRequest => ListDayRequest.decode(value),
+    responseSerialize: (value: ListDayResponse): Buffer => Buffer.from(ListDayResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListDayResponse => ListDayResponse.decode(value),
+  },
 } as const;
 
 export interface ParticipationServiceServer extends UntypedServiceImplementation {
@@ -13142,6 +13654,11 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
    * NOT_FOUND (participation.not_found) for an id that is none.
    */
   issueDecisionLink: handleUnaryCall<IssueDecisionLinkRequest, IssueDecisionLinkResponse>;
+  /**
+   * The active appointments of a provider that begin on a day in its time zone, each with those who are booked or requested. Not for the gateway. INVALID_ARGUMENT
+   * (appointment.invalid) for a date that is none, NOT_FOUND (provider.not_found).
+   */
+  listDay: handleUnaryCall<ListDayRequest, ListDayResponse>;
 }
 
 export interface ParticipationServiceClient extends Client {
@@ -13286,6 +13803,25 @@ export interface ParticipationServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: IssueDecisionLinkResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The active appointments of a provider that begin on a day in its time zone, each with those who are booked or requested. Not for the gateway. INVALID_ARGUMENT
+   * (appointment.invalid) for a date that is none, NOT_FOUND (provider.not_found).
+   */
+  listDay(
+    request: ListDayRequest,
+    callback: (error: ServiceError | null, response: ListDayResponse) => void,
+  ): ClientUnaryCall;
+  listDay(
+    request: ListDayRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListDayResponse) => void,
+  ): ClientUnaryCall;
+  listDay(
+    request: ListDayRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListDayResponse) => void,
   ): ClientUnaryCall;
 }
 

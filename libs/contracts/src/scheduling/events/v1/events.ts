@@ -397,6 +397,16 @@ export interface MailFailed {
   providerId?: string | undefined;
 }
 
+/** calendar: the time has come to tell a provider of the appointments of a day, of which there is at least one. */
+export interface DailyListDue {
+  crmId: string;
+  providerId: string;
+  /** In the time zone of the provider, by the clock of the CRM: YYYY-MM-DD. */
+  date: string;
+  /** When the day is over, by the real time: RFC 3339, in UTC. */
+  expiresAt: string;
+}
+
 function createBaseCrmChanged(): CrmChanged {
   return { crmId: "" };
 }
@@ -1940,6 +1950,97 @@ export const MailFailed: MessageFns<MailFailed> = {
     message.template = object.template ?? "";
     message.customerId = object.customerId ?? undefined;
     message.providerId = object.providerId ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDailyListDue(): DailyListDue {
+  return { crmId: "", providerId: "", date: "", expiresAt: "" };
+}
+
+export const DailyListDue: MessageFns<DailyListDue> = {
+  encode(message: DailyListDue, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.date !== "") {
+      writer.uint32(26).string(message.date);
+    }
+    if (message.expiresAt !== "") {
+      writer.uint32(34).string(message.expiresAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DailyListDue {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDailyListDue();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.date = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.expiresAt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DailyListDue>): DailyListDue {
+    return DailyListDue.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DailyListDue>): DailyListDue {
+    const message = createBaseDailyListDue();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.date = object.date ?? "";
+    message.expiresAt = object.expiresAt ?? "";
     return message;
   },
 };
