@@ -61,13 +61,14 @@ export async function writeDailyLists(dependencies: DailyListDependencies): Prom
 
 const notWritten = 'the daily lists cannot be written';
 
+/** Mark and provider are found one by one (OFFSET 0), whatever the statistics say of the tables. */
 async function findProviders(db: Kysely<CalendarSchema>): Promise<ListedProvider[]> {
   const { rows } = await sql<ListedProvider>`
     SELECT rules.crm_id, rules.provider_id, provider.time_zone, rules.daily_list AS hour, mark.set_at, mark.listed_on,
            clock.present, (extract(epoch FROM clock.present - clock.real_present) * 1000)::float8 AS ahead_ms
       FROM booking_rules AS rules
-      JOIN daily_list_mark AS mark ON mark.crm_id = rules.crm_id AND mark.provider_id = rules.provider_id
-      JOIN provider ON provider.crm_id = rules.crm_id AND provider.id = rules.provider_id
+     CROSS JOIN LATERAL (SELECT * FROM daily_list_mark WHERE crm_id = rules.crm_id AND provider_id = rules.provider_id OFFSET 0) AS mark
+     CROSS JOIN LATERAL (SELECT time_zone FROM provider WHERE crm_id = rules.crm_id AND id = rules.provider_id OFFSET 0) AS provider
       JOIN (
         SELECT crm_id, scheduling_now(crm_id) AS present, scheduling_now() AS real_present
           FROM (SELECT DISTINCT crm_id FROM booking_rules WHERE daily_list IS NOT NULL) AS crm

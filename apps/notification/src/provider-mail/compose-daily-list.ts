@@ -39,12 +39,14 @@ export function composeDailyList(list: DailyList): MailContent {
   const language = languageOf(list);
   const { texts, locale } = language;
   const { subject, ...mailTexts } = texts.mails['provider-day'];
-  const when = `${formatDay(date, provider.timeZone, locale)}: ${texts.provider.day.bookings(booked, requested)}`;
+  const day = formatDay(date, provider.timeZone, locale);
+  const when = `${day}: ${texts.provider.day.bookings(booked, requested)}`;
   return contentOf(list, language, {
     parts: {
       tone: 'neutral',
       subject: subject(singleLine(provider.name), when),
       ...mailTexts,
+      headline: `${mailTexts.headline}, ${day}`,
       list: {
         rows: appointments.map((appointment) => describe(appointment, list, language)),
         more: unlisted > 0 ? texts.provider.unlisted(unlisted) : undefined,
