@@ -2,12 +2,13 @@ import { forgetKeys } from '@scheduling/postgres';
 import { type SelectQueryBuilder, sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 
-/** As long as that the last mails wait for a mail whose delivery does not end. */
+/** How long the last mails wait at most for one whose delivery does not end. */
 const longestDelivery = sql`interval '1 minute'`;
 
 /**
  * Deletes the mails that the query selects. One that a process may be handing to the mail server is deleted when that is
- * over (record-outcome.ts). Returns whether there are such mails: nothing else may be said to the person before.
+ * over (record-outcome.ts). Returns whether there are such mails: the last mails must
+ * not be stored before.
  */
 export async function deleteMails(
   tx: Transaction<NotificationSchema>,

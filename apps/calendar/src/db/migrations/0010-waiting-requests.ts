@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Which requests wait for a decision, and when that is to be said: to the provider, and to the person. Both are null once
- * it was. No index of participations could say it without making every change of a state more expensive.
+ * Which requests wait for a decision, and when that is to be said, to the provider and to the person (null: it was). An
+ * index of participations would make every change of a state more expensive.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
