@@ -48,7 +48,7 @@ const meanings: Record<string, string> = {
   TRUSTED_PROXIES:
     'addresses and networks of the proxies in front of the service, separated by commas: their `X-Forwarded-For` names the client',
   PAGE_URL:
-    'public address of the pages on which persons change their bookings, used in the links to them; if not set, that of the gateway (`PUBLIC_URL`)',
+    'public address of the pages on which persons book and change their bookings, used in the links to them; if not set, that of the gateway (`PUBLIC_URL`)',
   PROVIDER_MAILS_PER_HOUR:
     'mails to one address of a provider about its bookings in an hour, before the rest is told in one list; 0 = any number',
   PUBLIC_URL:

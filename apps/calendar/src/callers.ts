@@ -39,6 +39,18 @@ export const callers = {
     moveOwnBooking: ['page'],
     readCalendar: ['page'],
   },
+  BookingPageService: {
+    getBookingPage: ['page'],
+    listPageTimes: ['page'],
+    listNearestPageTimes: ['page'],
+    choosePageTime: ['page'],
+    getPageChoice: ['page'],
+    bookPageTime: ['page'],
+    getPageBooking: ['page'],
+    getPendingBooking: ['page'],
+    confirmPendingBooking: ['page'],
+    getPendingBookingMailData: ['notification'],
+  },
   CalendarSubscriptionService: {
     createCalendar: ['gateway'],
     listCalendars: ['gateway'],
@@ -66,6 +78,7 @@ export const callers = {
   CustomerRemovalService: {
     removeCustomer: ['customer'],
     findEmbeddedParticipations: ['customer'],
+    forgetAddress: ['customer'],
   },
   CustomerCopyService: {
     forgetReference: ['customer'],

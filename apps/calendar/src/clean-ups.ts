@@ -1,9 +1,11 @@
 import type { CleanUp } from '@scheduling/postgres';
+import { sql } from 'kysely';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import { anonymiseOldParticipations } from './participation/anonymise-old-participations.ts';
 
-const hourMs = 60 * 60 * 1_000;
+const minuteMs = 60 * 1_000;
+const hourMs = 60 * minuteMs;
 
 /**
  * What calendar removes by itself. Expired reservations have a loop of their own (`start-reservation-sweeper.ts`),
@@ -15,5 +17,14 @@ export function calendarCleanUps(
 ): CleanUp<CalendarSchema>[] {
   const remove = (database: CalendarDependencies['database'], limit: number): Promise<number> =>
     anonymiseOldParticipations({ ...dependencies, database, anonymiseAfterDays }, limit);
-  return [{ name: 'the anonymisation of old participations', remove, everyMs: hourMs, batch: 500 }];
+  return [
+    { name: 'the anonymisation of old participations', remove, everyMs: hourMs, batch: 500 },
+    { table: 'pendingBooking', column: 'expiresAt', before: sql<Date>`clock_timestamp()`, everyMs: minuteMs },
+    {
+      table: 'verificationMail',
+      column: 'sentAt',
+      before: sql<Date>`clock_timestamp() - interval '24 hours'`,
+      everyMs: hourMs,
+    },
+  ];
 }

@@ -4,8 +4,10 @@ import type { Database } from '@scheduling/postgres';
 import type { ClientOf } from '@scheduling/rpc';
 import type { ProviderCache } from '@scheduling/service';
 import type { Selectable } from 'kysely';
+import type { LRUCache } from 'lru-cache';
 import type { CalendarSchema, ProviderTable } from './db/schema.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
+import type { PageMetrics } from './page/page-metrics.ts';
 import type { LinkTokens } from './person/link-token.ts';
 import type { SlotMetrics } from './slot/slot-metrics.ts';
 
@@ -19,10 +21,13 @@ export interface CalendarDependencies {
   /** Owns the customers. */
   customers: ClientOf<typeof CustomerServiceService>;
   links: LinkTokens;
+  /** Whose the provider is that has a page, by its id: it never changes. */
+  pageTenants: LRUCache<string, string>;
   /** How long after its end an appointment becomes archived. */
   archiveAfterDays: number;
   bookings: BookingMetrics;
   slots: SlotMetrics;
+  pages: PageMetrics;
   /** Called when reservations may have expired, and reminders become due, all at once. */
   onClockSet: () => void;
 }

@@ -1,14 +1,18 @@
 import {
+  AskMobile,
+  type BookingPage as BookingPageMessage,
   type BookingRules as BookingRulesMessage,
   type Calendar,
   CalendarDetails,
   Confirmation,
   type GetParticipationMailDataResponse,
+  type GetPendingBookingMailDataResponse,
   type ListDayResponse,
   type Location as LocationMessage,
   type OwnBooking as OwnBookingMessage,
   type RequestedBooking as RequestedBookingMessage,
   type OwnTime as OwnTimeMessage,
+  type PagePlace as PagePlaceMessage,
   ParticipationState,
   type PreviousAppointment as PreviousAppointmentMessage,
   type Price,
@@ -22,6 +26,9 @@ import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationMailData, PreviousAppointment } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
+import type { BookingPage } from './page/booking-page.ts';
+import type { PendingBookingMailData } from './page/pending-booking.ts';
+import type { PagePlace } from './page/page-places.ts';
 import { maskAddress } from './person/mask-address.ts';
 import type { RequestedBooking } from './decision/requested-booking.ts';
 import type { OwnBooking } from './person/own-booking.ts';
@@ -156,8 +163,13 @@ export function toOwnTimeMessage({ start, end, place, description, address }: Ow
     end,
     place: { kind },
     description: description ?? undefined,
-    address: toLocationMessage(address !== null && typeof address === 'object' ? withoutNulls(address) : address),
+    address: toAddressMessage(address),
   };
+}
+
+/** Of an address as slots have it, with each field that it could have. */
+function toAddressMessage(address: Location | null): LocationMessage | undefined {
+  return toLocationMessage(address !== null && typeof address === 'object' ? withoutNulls(address) : address);
 }
 
 function toPriceMessage(value: number | null, currency: string | null): Price | undefined {
@@ -188,7 +200,26 @@ export function toJsonList(elements: string[]): Buffer {
 }
 
 export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
-  return { ...withoutNulls(rules), confirmation: Confirmation[rules.confirmation], selfService: isSelfService(rules) };
+  return {
+    ...withoutNulls(rules),
+    confirmation: Confirmation[rules.confirmation],
+    askMobile: AskMobile[rules.askMobile],
+    selfService: isSelfService(rules),
+  };
+}
+
+export function toPageMessage({ confirmation, askMobile, offers, ...page }: BookingPage): BookingPageMessage {
+  return { ...page, confirmation: Confirmation[confirmation], askMobile: AskMobile[askMobile], offers };
+}
+
+export function toPlaceMessage({ address, description, ...place }: PagePlace): PagePlaceMessage {
+  return { ...place, description: description ?? undefined, address: toAddressMessage(address) };
+}
+
+export function toPendingMailDataMessage(data: PendingBookingMailData): GetPendingBookingMailDataResponse {
+  const { startsAt: start, endsAt: end, address, priceValue, priceCurrency } = data;
+  const price = toPriceMessage(priceValue, priceCurrency);
+  return { ...data, start, end, address: toAddressMessage(address), price };
 }
 
 export function toCalendarMessage(row: CalendarSubscriptionRow): Calendar {

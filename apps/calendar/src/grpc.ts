@@ -1,6 +1,8 @@
 import {
   AppointmentState,
   AppointmentServiceService,
+  AskMobile,
+  BookingPageServiceService,
   BookingServiceService,
   type BookSlotRequest,
   type ChangeBookingResponse,
@@ -57,10 +59,25 @@ import {
   toOwnBookingMessage,
   toRequestedBookingMessage,
   toOwnTimeMessage,
+  toPageMessage,
+  toPendingMailDataMessage,
+  toPlaceMessage,
   toRemovedParticipationMessage,
   toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
+import { bookPageTime } from './page/book-page-time.ts';
+import { requireBookingPage } from './page/booking-page.ts';
+import { choosePageTime } from './page/choose-page-time.ts';
+import { getPageChoice } from './page/get-page-choice.ts';
+import { listNearestPageTimes, listPageTimes } from './page/list-page-times.ts';
+import {
+  confirmPendingBooking,
+  forgetAddress,
+  getPendingBooking,
+  getPendingBookingMailData,
+} from './page/pending-booking.ts';
+import { readReceipt } from './page/receipt.ts';
 import { createParticipation } from './participation/create-participation.ts';
 import { findEmbeddedParticipations } from './participation/find-embedded-participations.ts';
 import { getParticipation } from './participation/get-participation.ts';
@@ -99,6 +116,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostParticipationService(dependencies),
     hostPersonService(dependencies),
     hostDecisionService(dependencies),
+    hostBookingPageService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
     hostCalendarSubscriptionService(dependencies),
@@ -288,6 +306,75 @@ function hostDecisionService(dependencies: CalendarDependencies): HostedService 
   );
 }
 
+function hostBookingPageService(dependencies: CalendarDependencies): HostedService {
+  return hostService(
+    BookingPageServiceService,
+    callers.BookingPageService,
+    {
+      getBookingPage: async ({ providerId }) => ({
+        page: toPageMessage(await requireBookingPage(dependencies, providerId)),
+      }),
+      listPageTimes: async (request) => {
+        const { page, ...week } = await listPageTimes(dependencies, request);
+        return { page: toPageMessage(page), ...week };
+      },
+      listNearestPageTimes: async ({ start, ...request }) => {
+        const { page, times } = await listNearestPageTimes(dependencies, { ...request, start: requireStart(start) });
+        return { page: toPageMessage(page), times };
+      },
+      choosePageTime: async ({ start, ...request }) => {
+        const { page, choice, place } = await choosePageTime(dependencies, { ...request, start: requireStart(start) });
+        return { page: toPageMessage(page), choice, place: toPlaceMessage(place) };
+      },
+      getPageChoice: async ({ start, ...request }) => {
+        const { page, place } = await getPageChoice(dependencies, { ...request, start: requireStart(start) });
+        return { page: toPageMessage(page), place: place && toPlaceMessage(place) };
+      },
+      bookPageTime: async ({ start, ...request }) => {
+        const { page, ...sent } = await bookPageTime(dependencies, { ...request, start: requireStart(start) });
+        return { page: toPageMessage(page), ...sent };
+      },
+      getPageBooking: async (request) => {
+        const { page, booking, token, email } = await readReceipt(dependencies, request);
+        const resourceReference = booking?.resourceReference;
+        const shown = { booking: booking && toOwnBookingMessage(booking), resourceReference };
+        return { page: toPageMessage(page), ...shown, token, email };
+      },
+      getPendingBooking: async ({ token }) => {
+        const { page, pending, place, receipt } = await getPendingBooking(dependencies, token);
+        const { choice, offer, resourceReference, startsAt: start, name, note, language } = pending;
+        const shown = { choice, offer, resourceReference, start, name, note: note ?? undefined, language, receipt };
+        return { page: toPageMessage(page), place: place && toPlaceMessage(place), ...shown };
+      },
+      confirmPendingBooking: async ({ start, ...request }) => {
+        const confirmed = { ...request, start: requireStart(start) };
+        const { page, receipt } = await confirmPendingBooking(dependencies, confirmed);
+        return { page: toPageMessage(page), receipt };
+      },
+      getPendingBookingMailData: async (request) =>
+        toPendingMailDataMessage(await getPendingBookingMailData(dependencies, request)),
+    },
+    {
+      light: ['getBookingPage', 'bookPageTime', 'getPageBooking', 'confirmPendingBooking'],
+      turnOf: (request) => {
+        if (!('providerId' in request))
+          return 'token' in request ? turnOfPages(dependencies, request) : { owner: request.crmId };
+        // A page that this process has not seen yet has the turns of all such.
+        return { owner: `pages of ${dependencies.pageTenants.get(request.providerId) ?? ''}`, part: partOfPages };
+      },
+    },
+  );
+}
+
+/** Pages always have one. Whoever writes addresses by hand may name a year that no calendar has. */
+function requireStart(start: Date | undefined): Date {
+  if (start === undefined)
+    throw new DomainError('slot.invalid', { errors: [{ pointer: '/start', detail: 'is required' }] });
+  const year = start.getUTCFullYear();
+  if (!(year >= 1970 && year < 9_999)) throw new DomainError('slot.unavailable', { reason: 'closed' });
+  return start;
+}
+
 function hostCalendarSubscriptionService(dependencies: CalendarDependencies): HostedService {
   return hostService(CalendarSubscriptionServiceService, callers.CalendarSubscriptionService, {
     createCalendar: async ({ resourceReference, contactReference, details, ...request }) => {
@@ -332,15 +419,25 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
         return toBookingMessage(await dependencies.bookings.countRefusal(request.crmId, work));
       },
       getBookingRules: async (request) => ({ rules: toRulesMessage(await getBookingRules(dependencies, request)) }),
-      updateBookingRules: async ({ noHorizon, defaultSelfService, noDailyList, reminders, offers, ...request }) => {
+      updateBookingRules: async ({
+        noHorizon,
+        defaultSelfService,
+        noDailyList,
+        reminders,
+        offers,
+        embedOn,
+        ...request
+      }) => {
         const confirmation =
           request.confirmation &&
           fromEnumMessage(Confirmation, request.confirmation, 'booking_rules.invalid', '/confirmation');
+        const askMobile =
+          request.askMobile && fromEnumMessage(AskMobile, request.askMobile, 'booking_rules.invalid', '/askMobile');
         const horizon = noHorizon ? null : request.horizon;
         const selfService = defaultSelfService ? null : request.selfService;
         const dailyList = noDailyList ? null : request.dailyList;
-        const lists = { reminders: reminders?.minutes, offers: offers?.offers };
-        const update = { ...request, ...lists, confirmation, horizon, selfService, dailyList };
+        const lists = { reminders: reminders?.minutes, offers: offers?.offers, embedOn: embedOn?.origins };
+        const update = { ...request, ...lists, confirmation, askMobile, horizon, selfService, dailyList };
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
       },
     },
@@ -377,6 +474,10 @@ function hostCustomerRemovalService(dependencies: CalendarDependencies): HostedS
     removeCustomer: async (request) => ({
       removed: (await removeCustomer(dependencies, request)).map(toRemovedParticipationMessage),
     }),
+    forgetAddress: async (request) => {
+      await forgetAddress(dependencies, request);
+      return {};
+    },
     findEmbeddedParticipations: async (request) => ({
       participationIds: await findEmbeddedParticipations(dependencies, request),
     }),

@@ -2,6 +2,7 @@ import { CustomerServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
 import { createProviderCache, createService, type RunningService } from '@scheduling/service';
+import { LRUCache } from 'lru-cache';
 import { calendarCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { startCopyRefresher } from './customer/start-copy-refresher.ts';
@@ -11,12 +12,16 @@ import type { CalendarDependencies } from './dependencies.ts';
 import { hostCalendarServices, hostMailLinkService } from './grpc.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
+import { createPageMetrics } from './page/page-metrics.ts';
 import { createLinkTokens } from './person/link-token.ts';
 import { requireProvider } from './provider/provider-copy.ts';
 import { createReminderMetrics } from './reminder/reminder-metrics.ts';
 import { startReminders } from './reminder/start-reminders.ts';
 import { createSlotMetrics } from './slot/slot-metrics.ts';
 import { calendarSubscriptions } from './subscriptions.ts';
+
+/** How many providers' pages a process remembers. */
+const maxPageTenants = 10_000;
 
 /** Assembles the service, for the process as well as the tests. */
 export function createCalendarService(config: Config, logger: Logger): Promise<RunningService> {
@@ -38,9 +43,11 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         providers: createProviderCache((key) => requireProvider({ database, identity }, key)),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         links: createLinkTokens(config.linkKeys),
+        pageTenants: new LRUCache({ max: maxPageTenants }),
         archiveAfterDays,
         bookings,
         slots: createSlotMetrics(metrics),
+        pages: createPageMetrics(metrics),
         onClockSet: () => {
           sweeper?.wake();
           reminders.wake();

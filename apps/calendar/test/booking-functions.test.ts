@@ -22,6 +22,7 @@ import {
 const internal = new Set([
   'add_message',
   'add_prepared_customer',
+  'address_digest',
   'address_key',
   'append_appointment_changed',
   'append_participation_changed',
@@ -48,6 +49,7 @@ const internal = new Set([
   'expiry_of',
   'first_timeslots',
   'free_expired_seats',
+  'future_bookings',
   'has_mail',
   'has_mail_on_creation',
   'has_other_start',
@@ -74,6 +76,7 @@ const internal = new Set([
   'overlapping_timeslots',
   'own_booking_rights',
   'own_move_refusal',
+  'page_bookings_of_day',
   'participation_changed_data',
   'participation_json',
   'participation_subject',

@@ -712,6 +712,12 @@ describe('the booking rules of a provider', () => {
 
   it('have defaults, and keep what is not given', async () => {
     const { rules } = await calendar.bookings.getBookingRules(provider);
+    const { id: providerId } = await calendar.database.kysely
+      .selectFrom('provider')
+      .select('id')
+      .where('crmId', '=', provider.crmId)
+      .where('reference', '=', provider.providerReference)
+      .executeTakeFirstOrThrow();
     const defaults = {
       minimumNotice: 0,
       horizon: undefined,
@@ -723,6 +729,10 @@ describe('the booking rules of a provider', () => {
       maxPerPerson: 3,
       selfService: false,
       offers: [],
+      askMobile: 'ASK_MOBILE_NO',
+      verifyEmail: false,
+      embedOn: [],
+      providerId,
     };
     expect(rules).toEqual(defaults);
     const offer = {
@@ -738,6 +748,8 @@ describe('the booking rules of a provider', () => {
       horizon: 30,
       reminders: { minutes: [60] },
       offers: { offers: [offer] },
+      askMobile: 'ASK_MOBILE_REQUIRED',
+      embedOn: { origins: ['https://studio.example'] },
     });
     const changed = await calendar.bookings.updateBookingRules({
       ...provider,
@@ -751,6 +763,8 @@ describe('the booking rules of a provider', () => {
       confirmation: 'CONFIRMATION_REQUESTED',
       reminders: [60],
       offers: [offer],
+      askMobile: 'ASK_MOBILE_REQUIRED',
+      embedOn: ['https://studio.example'],
     });
     expect(await calendar.bookings.getBookingRules(provider)).toEqual(changed);
     expect(await calendar.bookings.updateBookingRules({ ...provider, noHorizon: false })).toEqual(changed);

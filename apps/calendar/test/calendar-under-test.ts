@@ -1,5 +1,6 @@
 import {
   AppointmentServiceService,
+  BookingPageServiceService,
   BookingServiceService,
   CalendarSubscriptionServiceService,
   type CreateAppointmentRequest,
@@ -52,6 +53,7 @@ export interface Calendar extends AsyncDisposable {
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: ParsingParticipations;
   bookings: ParsingBookings;
+  pages: RpcClient<typeof BookingPageServiceService>;
   persons: RpcClient<typeof PersonServiceService>;
   calendars: RpcClient<typeof CalendarSubscriptionServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
@@ -122,6 +124,7 @@ export async function startCalendarBeside(
     const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address, longTimeout));
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
+    const pages = replica.use(createClient(BookingPageServiceService, 'calendar', address, longTimeout));
     const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
     const calendars = replica.use(createClient(CalendarSubscriptionServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
@@ -137,6 +140,7 @@ export async function startCalendarBeside(
       appointments,
       participations: parsingParticipations(participations),
       bookings: parsingBookings(bookings),
+      pages,
       persons,
       calendars,
       removals,

@@ -587,6 +587,7 @@ const operations: Record<string, Operation> = {
         },
       ],
       reminders: [60],
+      embedOn: ['https://studio.example'],
     }),
     send: (body) => crm.put(`${ruled.at}/booking-rules`, body),
     fields: [
@@ -606,6 +607,21 @@ const operations: Record<string, Operation> = {
       { pointer: '/notifyProvider', kind: flag, nullable: false },
       { pointer: '/maxPerPerson', kind: integerOf(1, 1_000), accepts: [1, 1_000], nullable: false },
       { pointer: '/selfService', kind: flag },
+      { pointer: '/verifyEmail', kind: flag, nullable: false },
+      { pointer: '/askMobile', kind: oneOf('NO', 'OPTIONAL', 'REQUIRED'), nullable: false },
+      {
+        pointer: '/embedOn',
+        kind: list,
+        accepts: [[], Array.from({ length: 20 }, (_, index) => `https://studio-${index}.example`)],
+        refuses: [Array.from({ length: 21 }, (_, index) => `https://studio-${index}.example`)],
+        nullable: false,
+      },
+      {
+        pointer: '/embedOn/0',
+        kind: { ...line, accepts: () => ['https://Studio.example:8443/'] },
+        nullable: false,
+        refuses: [''],
+      },
       {
         pointer: '/offers',
         kind: list,

@@ -6,6 +6,7 @@ import {
   createCrm,
   createParticipation,
   createPractice,
+  createTimeslot,
   newTimeslot,
   type Practice,
   type TestCrm,
@@ -57,7 +58,24 @@ beforeAll(async () => {
   participation = await createParticipation(practice, await createAppointment(practice));
   await waitForMails(practice.customerEmail, 1);
   await crm.get(`${practice.at}/slots`);
+  await bookOnPage(practice);
 });
+
+/** Chooses a time, and sends the form. */
+async function bookOnPage({ at, resource }: Practice): Promise<void> {
+  const resources = [{ resourceReference: resource, name: 'Room' }];
+  const offers = [{ productReference: 'page', name: 'Page', duration: 30, resources }];
+  const { body } = await crm.put<{ bookingRules: { pageUrl: string } }>(`${at}/booking-rules`, { page: true, offers });
+  const { pageUrl } = body.bookingRules;
+  await createTimeslot(practice, { start: '2099-06-01T10:00', end: '2099-06-01T12:00', raster: 30 });
+  const slot = '2099-06-01T08:00:00.000Z';
+  const post = (url: string | URL, form: Record<string, string>) =>
+    fetch(url, { method: 'POST', redirect: 'manual', body: new URLSearchParams(form) });
+  const chosen = await post(`${pageUrl}/hold`, { offer: 'page', slot });
+  expect(chosen.status).toBe(303);
+  const form = new URL(chosen.headers.get('location')!, pageUrl);
+  expect((await post(form, { name: 'Visitor', email: 'visitor@example.com' })).status).toBe(303);
+}
 
 async function scrape(): Promise<string> {
   const texts = services.map(async (service) => {
@@ -125,7 +143,12 @@ describe('the metrics', () => {
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
     expect([...labels].filter((label) => !allowedLabels.has(label))).toEqual([]);
     const withCrm = new Set(samples.filter((sample) => 'crm' in sample.labels).map(({ name }) => name));
-    expect([...withCrm].toSorted()).toEqual(['scheduling_bookings_total', 'scheduling_slots_listed_total']);
+    expect([...withCrm].toSorted()).toEqual([
+      'scheduling_bookings_total',
+      'scheduling_page_choices_total',
+      'scheduling_page_forms_total',
+      'scheduling_slots_listed_total',
+    ]);
     const values = samples.flatMap((sample) => Object.values(sample.labels)).join(' ');
     for (const personal of [
       practice.customer,

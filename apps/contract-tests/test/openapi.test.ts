@@ -242,6 +242,7 @@ function withoutChance(answer: unknown): unknown {
     if (['requestedAt', 'createdAt', 'now'].includes(name)) return 'time';
     if (name === 'secret') return 'secret';
     if (name === 'url' && String(value).endsWith('.ics')) return 'calendar';
+    if (name === 'pageUrl') return 'page';
     return name === 'appointments' ? [] : value;
   });
 }

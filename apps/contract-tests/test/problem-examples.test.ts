@@ -11,7 +11,6 @@ import { withLockedRow } from './lost-answers.ts';
 
 /** Codes that no request can provoke, at least not soon enough, or without disturbing other tests. */
 const composed = [
-  'booking_rules.invalid',
   'calendar.invalid',
   'internal',
   'rate.concurrent',
@@ -269,6 +268,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   'sandbox.invalid-parameter': get('/sandbox/mails', { cursor: 'none' }),
   'sandbox.not_found': async () => (await createCrm()).get('/sandbox/clock'),
   'calendar.not_found': remove(`${at}/calendars/other%40acme`),
+  'booking_rules.invalid': put(`${at}/booking-rules`, { embedOn: ['http://www.acme.example'] }),
   'calendar.reference_taken': post(`${at}/calendars`, { ...calendar, details: 'NAMES' }),
   'calendar.limit_reached': post(`${at}/calendars`, { ...calendar, reference: 'cal-101@acme' }),
   'webhook.invalid': post('/webhooks', { ...webhook, reference: 'w-11@acme', types: ['customer'] }),

@@ -128,7 +128,7 @@ function crmRoutes(
       participationLinkRoutes(clients, dependencies.pageUrl),
       slotRoutes(clients, dependencies.publicUrl, admission),
       bookingRoutes(clients),
-      bookingRulesRoutes(clients),
+      bookingRulesRoutes(clients, dependencies.pageUrl),
       calendarRoutes(clients, dependencies.pageUrl),
       customerRoutes(clients, dependencies.publicUrl, admission),
       erasureRoutes(clients),

@@ -21,7 +21,7 @@ export interface Config {
   webhookAddress: string;
   /** The public base URL, without a trailing slash: used in the API document and in `Link` headers. */
   publicUrl: string;
-  /** The public base URL of the pages for persons, without a trailing slash: used in links to their bookings. */
+  /** The public base URL of the pages for persons, without a trailing slash: used in the links to them. */
   pageUrl: string;
   /** The operator's address for integrators, shown in the API document; empty if there is none. */
   contactEmail: string;

@@ -130,3 +130,37 @@ describe('the rule selfService', () => {
     expect(await read()).toBe(true);
   });
 });
+
+describe('the booking page of a provider', () => {
+  const rules = `${provider}/booking-rules`;
+  const set = async (change: Record<string, unknown>, through = gateway) =>
+    (await send('PUT', rules, change, through))['bookingRules']!;
+
+  it('has an address while there is one: the same each time, at the pages, or else at the gateway', async () => {
+    expect(await set({ page: false })).toMatchObject({ page: false, pageUrl: null });
+    const { pageUrl } = await set({ page: true }, withPages);
+    expect(pageUrl).toMatch(/^https:\/\/page\.test\/book\/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    const path = String(pageUrl).replace('https://page.test', '');
+    expect(await set({ page: true, pageUrl: 'https://crm.example' })).toMatchObject({
+      pageUrl: `https://scheduling.test/api${path}`,
+    });
+    expect((await send('GET', rules))['bookingRules']).toMatchObject({ pageUrl: `https://scheduling.test/api${path}` });
+    expect(await set({ page: false }, withPages)).toMatchObject({ pageUrl: null });
+    expect(await set({ page: true }, withPages)).toMatchObject({ pageUrl });
+    expect(await set({ page: false })).not.toHaveProperty('providerId');
+  });
+
+  it('asks for no mobile number and is shown in no frame, until the rules say so', async () => {
+    expect((await send('GET', rules))['bookingRules']).toMatchObject({ askMobile: 'NO', embedOn: [] });
+    const changed = { askMobile: 'REQUIRED', embedOn: ['https://b.example', 'https://a.example:8443'] };
+    expect(await set({ ...changed, embedOn: ['https://B.example/', ...changed.embedOn] })).toMatchObject(changed);
+    expect(await set({ minimumNotice: 0 })).toMatchObject(changed);
+    expect(await send('PUT', rules, { embedOn: ['https://c.example', 'http://localhost:3000'] })).toMatchObject({
+      status: 400,
+      code: 'booking_rules.invalid',
+      errors: [{ pointer: '/embedOn/1' }],
+    });
+    expect(await set({})).toMatchObject(changed);
+    expect(await set({ askMobile: 'NO', embedOn: [] })).toMatchObject({ askMobile: 'NO', embedOn: [] });
+  });
+});

@@ -1,4 +1,4 @@
-import type { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
+import type { BookingPageServiceService, ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import type { CustomerServiceService, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import type { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Database } from '@scheduling/postgres';
@@ -12,6 +12,7 @@ export interface NotificationDependencies {
   identity: ClientOf<typeof IdentityServiceService>;
   findSenders: FindSenders;
   participations: ClientOf<typeof ParticipationServiceService>;
+  bookingPages: ClientOf<typeof BookingPageServiceService>;
   /** Owns the names and addresses that mails are sent to. */
   customers: ClientOf<typeof CustomerServiceService>;
   erasures: ClientOf<typeof ErasureServiceService>;

@@ -1,4 +1,4 @@
-import { ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
+import { BookingPageServiceService, ParticipationServiceService } from '@scheduling/contracts/calendar/v1';
 import { CustomerServiceService, ErasureServiceService } from '@scheduling/contracts/customer/v1';
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
@@ -53,6 +53,7 @@ export function createNotificationService(
         identity,
         findSenders: createSenders(identity),
         participations: connect(ParticipationServiceService, 'calendar', config.calendarAddress),
+        bookingPages: connect(BookingPageServiceService, 'calendar', config.calendarAddress),
         customers: connect(CustomerServiceService, 'customer', config.customerAddress),
         erasures: connect(ErasureServiceService, 'customer', config.customerAddress),
         senderAddress,

@@ -1,4 +1,5 @@
 import type {
+  BookingVerificationRequested,
   CustomerErasureRequested,
   EmailVerificationRequested,
   ParticipationChanged,
@@ -10,9 +11,11 @@ import { type Effect, type Subscription, subscriptions } from '@scheduling/messa
 import { nameUuid } from '@scheduling/runtime';
 import type { NotificationSchema } from './db/schema.ts';
 import type { NotificationDependencies } from './dependencies.ts';
+import { countAddressErasures, requireNoAddressErasure } from './erasure/address-erasures.ts';
 import { eraseMailsTo } from './erasure/erase-address.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
 import { eraseUser } from './erasure/erase-user.ts';
+import { composePageMail } from './mail/compose-page-mail.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
 import { composeVerificationMail } from './mail/compose-verification-mail.ts';
 import { findOrganizers } from './mail/find-organizers.ts';
@@ -34,6 +37,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
     userDeleted: async (user) => (tx) => eraseUser(tx, user),
     customerErasureRequested: (request) => eraseCustomer(dependencies, request),
     dailyListDue: async (list) => storeDailyNotice(list),
+    bookingVerificationRequested: (request) => mailAboutPageBooking(dependencies, request),
   });
 }
 
@@ -148,6 +152,40 @@ async function mailForVerification(
     sandbox: crm!.sandbox,
   };
   return (tx) => storeMail(tx, intent);
+}
+
+/**
+ * Whatever event asks for it, it is the same mail, also if it has to say something else by then. It is about no customer:
+ * whoever has entered the address may not be its owner, so nothing is made of it before the owner confirms.
+ */
+async function mailAboutPageBooking(
+  dependencies: NotificationDependencies,
+  { crmId, pendingBookingId }: BookingVerificationRequested,
+): Promise<Effect<NotificationSchema> | undefined> {
+  const { database, bookingPages, findSenders, senderAddress, pageUrl } = dependencies;
+  const eventId = nameUuid(pendingBookingId, 'verification');
+  if (await isStored(database, crmId, eventId)) return undefined;
+  const erasures = await countAddressErasures(database.kysely, crmId);
+  const mailData = await undefinedIfNotFound(bookingPages.getPendingBookingMailData({ crmId, pendingBookingId }));
+  if (mailData === undefined) return undefined;
+  const { providerId, token, expiresAt } = mailData;
+  const { provider, crm } = await findSenders(crmId, providerId);
+  const content = composePageMail({ mailData, provider, crm, senderAddress, pageUrl, writtenAt: new Date() });
+  const intent = {
+    crmId,
+    eventId,
+    aboutId: pendingBookingId,
+    version: 0,
+    template: token === undefined ? ('booking-limit' as const) : ('booking-verification' as const),
+    providerId,
+    expiresAt,
+    content,
+    sandbox: crm.sandbox,
+  };
+  return async (tx) => {
+    await requireNoAddressErasure(tx, crmId, erasures);
+    await storeMail(tx, intent);
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import {
   AppointmentServiceService,
+  BookingPageServiceService,
   BookingServiceService,
   DecisionServiceService,
   ParticipationServiceService,
@@ -64,6 +65,7 @@ export interface Surroundings extends AsyncDisposable {
   participations: ClientOf<typeof ParticipationServiceService>;
   bookings: ClientOf<typeof BookingServiceService>;
   decisions: ClientOf<typeof DecisionServiceService>;
+  pages: ClientOf<typeof BookingPageServiceService>;
 }
 
 export interface NotificationUnderTest extends Surroundings {
@@ -139,6 +141,7 @@ export async function startSurroundings(): Promise<Surroundings> {
     appointments: starting.use(createClient(AppointmentServiceService, 'calendar', calendar.address, longTimeout)),
     participations: starting.use(createClient(ParticipationServiceService, 'calendar', calendar.address, longTimeout)),
     decisions: starting.use(createClient(DecisionServiceService, 'calendar', calendar.address, longTimeout)),
+    pages: starting.use(createClient(BookingPageServiceService, 'calendar', calendar.address, longTimeout)),
     bookings: starting.use(createClient(BookingServiceService, 'calendar', calendar.address, longTimeout)),
   };
   await setUpProvider(surroundings, crmId);

@@ -472,6 +472,8 @@ function calendarOf(template: MailTemplate, isInvited: boolean): CalendarMethod 
     case 'request-changed':
     case 'booking-reminder':
     case 'request-unconfirmed':
+    case 'booking-verification':
+    case 'booking-limit':
     case 'email-verification':
       return undefined;
     default:

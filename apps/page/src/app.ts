@@ -9,9 +9,18 @@ import {
   type Strangers,
 } from '@scheduling/http';
 import type { Logger } from '@scheduling/runtime';
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { createCalendarLimit } from './calendar-limit.ts';
 import type { Clients } from './clients.ts';
+import { confirmRoutes } from './book/confirm-routes.ts';
+import { doneRoutes } from './book/done-routes.ts';
+import { formRoutes } from './book/form-routes.ts';
+import { holdRoutes } from './book/hold-routes.ts';
+import { createWeekSender } from './book/send-week.ts';
+import { pageLinks } from './book/page-links.ts';
+import { keptOf, providerOf } from './book/page-request.ts';
+import { createPageVisits, type LinksToPages } from './book/page-visit.ts';
+import { weekRoutes } from './book/week-routes.ts';
 import { acceptOwnForms, formLimitBytes } from './form-posts.ts';
 import { networkOf } from './network-of.ts';
 import { rawPage } from './raw-page.ts';
@@ -24,7 +33,7 @@ import { decideRoutes } from './routes/decide.ts';
 import { moveRoutes } from './routes/move.ts';
 import { failurePage, isDeadLink, sendFailure } from './send-failure.ts';
 import { createVisits, linksOf, type LinksTo } from './visit.ts';
-import { createVisitLimit } from './visit-limit.ts';
+import { createVisitLimit, limits, type VisitLimit } from './visit-limit.ts';
 
 export interface AppDependencies {
   clients: Clients;
@@ -62,6 +71,7 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
   app.setNotFoundHandler((request, reply) => sendPage(reply, 404, failurePage('unknownAddress', request)));
   const strangers = createStrangers(Date.now, freeFailures);
   await app.register(pagesOfLinks(dependencies, strangers));
+  await app.register(bookingPages(dependencies, strangers), { prefix: '/book' });
   await app.register(calendars(dependencies, strangers), { prefix: '/calendar' });
   await app.ready();
   return app;
@@ -69,7 +79,7 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
 
 /** The pages that the links in mails open. Links that do not work are counted for all of them together. */
 function pagesOfLinks({ clients, pageUrl }: AppDependencies, strangers: Strangers) {
-  const countVisit = createVisitLimit(Date.now);
+  const visits = createVisitLimit(Date.now, limits.links);
   const basePath = basePathOf(pageUrl);
   const openVisit = createVisits(clients, basePath);
   const linksTo: LinksTo = (request) => linksOf(request, basePath);
@@ -88,19 +98,52 @@ function pagesOfLinks({ clients, pageUrl }: AppDependencies, strangers: Stranger
 
   function pagesUnder(plugins: FastifyPluginAsync[]): FastifyPluginAsync {
     return async (scope) => {
-      scope.addHook('onRequest', async (request) => {
-        const refusal = countVisit(networkOf(request.ip));
-        if (refusal !== undefined) {
-          await delayRejection(request);
-          throw refusal;
-        }
-        await strangers.delay(networkOf(request.ip), closedSignal(request));
-      });
+      admitVisitors(scope, visits, strangers);
       acceptOwnForms(scope, pageUrl);
       noteDeadLinks(scope, strangers);
       for (const plugin of plugins) await scope.register(plugin);
     };
   }
+}
+
+/** The pages on which persons book. What is chosen and booked has limits of its own. */
+function bookingPages({ clients, pageUrl }: AppDependencies, strangers: Strangers) {
+  const basePath = basePathOf(pageUrl);
+  const openPage = createPageVisits(clients, basePath);
+  const weeks = createWeekSender(clients, openPage);
+  const linksTo: LinksToPages = (request) => pageLinks(basePath, providerOf(request), keptOf(request));
+  const all = [limits.bookingPages, limits.choices, limits.bookings].map((each) => createVisitLimit(Date.now, each));
+  const [pages, choices, bookings] = all as [VisitLimit, VisitLimit, VisitLimit];
+  // Whoever is behind the same address pays for it by a mail, and is not refused.
+  const isUnusual = ({ ip }: FastifyRequest): boolean => all.some((limit) => limit.isUnusual(networkOf(ip)));
+  return async (scope: FastifyInstance): Promise<void> => {
+    admitVisitors(scope, pages, strangers);
+    acceptOwnForms(scope, pageUrl);
+    noteDeadLinks(scope, strangers);
+    for (const plugin of [
+      weekRoutes(clients, weeks),
+      holdRoutes(clients, weeks, linksTo, refuseBeyond(choices)),
+      formRoutes({ clients, openPage, linksTo, weeks, limit: refuseBeyond(bookings), isUnusual }),
+      confirmRoutes({ clients, openPage, basePath, limit: refuseBeyond(bookings) }),
+      doneRoutes(clients, openPage, basePath),
+    ])
+      await scope.register(plugin);
+  };
+}
+
+/** Within the limit of their network, and slowly if it has opened many links that do not work. */
+function admitVisitors(scope: FastifyInstance, visits: VisitLimit, strangers: Strangers): void {
+  scope.addHook('onRequest', refuseBeyond(visits));
+  scope.addHook('onRequest', (request) => strangers.delay(networkOf(request.ip), closedSignal(request)));
+}
+
+function refuseBeyond(visits: VisitLimit) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const refusal = visits.count(networkOf(request.ip));
+    if (refusal === undefined) return;
+    await delayRejection(request);
+    throw refusal;
+  };
 }
 
 /**

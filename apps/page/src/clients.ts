@@ -1,4 +1,8 @@
-import { DecisionServiceService, PersonServiceService } from '@scheduling/contracts/calendar/v1';
+import {
+  BookingPageServiceService,
+  DecisionServiceService,
+  PersonServiceService,
+} from '@scheduling/contracts/calendar/v1';
 import { PublicProviderServiceService } from '@scheduling/contracts/identity/v1';
 import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rpc';
 
@@ -6,6 +10,7 @@ import { type ClientOptions, createClient, type RpcClient } from '@scheduling/rp
 export interface Clients extends Disposable {
   persons: RpcClient<PersonServiceService>;
   decisions: RpcClient<DecisionServiceService>;
+  bookingPages: RpcClient<BookingPageServiceService>;
   providers: RpcClient<PublicProviderServiceService>;
 }
 
@@ -19,6 +24,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
   return {
     persons: stack.use(createClient(PersonServiceService, 'calendar', addresses.calendarAddress, options)),
     decisions: stack.use(createClient(DecisionServiceService, 'calendar', addresses.calendarAddress, options)),
+    bookingPages: stack.use(createClient(BookingPageServiceService, 'calendar', addresses.calendarAddress, options)),
     providers: stack.use(createClient(PublicProviderServiceService, 'identity', addresses.identityAddress, options)),
     [Symbol.dispose]: () => stack.dispose(),
   };

@@ -20,6 +20,8 @@ export interface PeriodView {
   lines: string[];
   /** The zone of the provider, with its offset. */
   zone: string;
+  /** The same in another zone. */
+  also?: string | undefined;
 }
 
 /**

@@ -10,9 +10,10 @@ export type Week = Pick<ListOwnTimesResponse, 'times' | 'hasPrevious' | 'hasNext
 
 /** The page with the times of a week, each of which leads to a question. */
 export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext }: Week): PageContent {
-  const { booking, texts, links } = visit;
+  const { booking, texts, locale, links } = visit;
   const first = Temporal.PlainDate.from(monday);
-  const { zone, range } = describeSpan(visit, first);
+  const place: Place = { timeZone: booking.timeZone, locale };
+  const { zone, range } = describeSpan(place, first);
   const weeks = [
     ...(hasPrevious ? [{ href: links.move(first.subtract({ days: 7 }).toString()), text: texts.move.previous }] : []),
     ...(hasNext ? [{ href: links.move(first.add({ days: 7 }).toString()), text: texts.move.next }] : []),
@@ -22,7 +23,7 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
     zone: texts.move.zone(zone),
     note: situationOf(booking) === 'requested' ? texts.move.request : undefined,
     range,
-    days: daysOf(visit, monday, times),
+    days: describeDays(place, times, (time: OwnTime) => ({ href: links.confirm(monday, time.place!) })),
     empty: texts.move.emptyWeek,
     weeks,
     weeksLabel: texts.move.weeks,
@@ -40,19 +41,36 @@ export function describeNoTimes(visit: Visit): PageContent {
   };
 }
 
+/** Where times are, and for whom they are written. */
+export interface Place {
+  timeZone: string;
+  locale: string;
+}
+
 /** The dates of a week, and the zone of its times; both names if the clock is changed in it. */
-function describeSpan({ booking, locale }: Visit, monday: Temporal.PlainDate): { range: string; zone: string } {
+export function describeSpan(
+  { timeZone, locale }: Place,
+  monday: Temporal.PlainDate,
+  inZone = timeZone,
+): { range: string; zone: string } {
   const [start, end] = [monday, monday.add({ days: 7 })].map(
-    (date) => new Date(date.toZonedDateTime(booking.timeZone).epochMilliseconds),
+    (date) => new Date(date.toZonedDateTime(timeZone).epochMilliseconds),
   ) as [Date, Date];
   const lastSecond = new Date(end.getTime() - 1_000);
-  const { zone, offset } = formatPeriod(start, lastSecond, booking.timeZone, locale);
-  const range = dateFormat({ booking, locale }, 'long');
+  const { zone, offset } = formatPeriod(start, lastSecond, inZone, locale);
+  const range = dateFormat({ timeZone, locale }, 'long');
   return { range: range.formatRange(start, lastSecond), zone: `${zone} (${offset})` };
 }
 
-interface TimeView {
-  href: string;
+/** What choosing a time does: a link leads on, a button sends a value. */
+export interface TimeControl {
+  href?: string;
+  value?: string;
+  /** The same time in another zone. */
+  also?: string | undefined;
+}
+
+interface TimeView extends TimeControl {
   text: string;
   /** The last word of the time, if it can be left unseen: a narrow screen has no room for it in each time. */
   unit?: string | undefined;
@@ -63,28 +81,30 @@ interface DayView {
   times: TimeView[];
 }
 
-function daysOf({ booking, locale, links }: Visit, monday: string, times: OwnTime[]): DayView[] {
+/** Times under the days on which they start. */
+export function describeDays<Time extends { start?: Date | undefined; end?: Date | undefined }>(
+  place: Place,
+  times: Time[],
+  controlOf: (time: Time) => TimeControl,
+): DayView[] {
   const days = new Map<string, DayView>();
-  const dates = dateFormat({ booking, locale }, 'full');
-  for (const { start, end, place } of times) {
-    const period = formatTimes(start!, end!, booking.timeZone, locale);
-    const heading = period.isOneDay ? period.lines[0]! : dates.format(start);
+  const dates = dateFormat(place, 'full');
+  for (const time of times) {
+    const period = formatTimes(time.start!, time.end!, place.timeZone, place.locale);
+    const heading = period.isOneDay ? period.lines[0]! : dates.format(time.start);
     const day = days.get(heading) ?? { heading, times: [] };
-    day.times.push({ href: links.confirm(monday, place!), ...timesOf(period) });
+    day.times.push({ ...controlOf(time), ...timesOf(period) });
     days.set(heading, day);
   }
   return [...days.values()];
 }
 
-function dateFormat(
-  { booking: { timeZone }, locale }: Pick<Visit, 'booking' | 'locale'>,
-  dateStyle: 'long' | 'full',
-): Intl.DateTimeFormat {
+function dateFormat({ timeZone, locale }: Place, dateStyle: 'long' | 'full'): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat(regionalLocale(locale, timeZone), { timeZone, dateStyle });
 }
 
 /** Without the date, unless it ends on another day. */
-function timesOf({ lines: [first, last], isOneDay, unit }: Times): Omit<TimeView, 'href'> {
+function timesOf({ lines: [first, last], isOneDay, unit }: Times): Pick<TimeView, 'text' | 'unit'> {
   if (!isOneDay) return { text: `${first} ${last}` };
   return unit !== '' && last!.endsWith(unit) ? { text: last!.slice(0, -unit.length), unit } : { text: last! };
 }

@@ -61,9 +61,14 @@ function readForm(body: Buffer): URLSearchParams {
   return new URLSearchParams(text);
 }
 
+/** The fields of a form. */
+export function formOf({ body }: FastifyRequest): URLSearchParams {
+  return body instanceof URLSearchParams ? body : new URLSearchParams();
+}
+
 /** The text of a field of a form; undefined if it has none. */
-export function fieldOf({ body }: FastifyRequest, name: string): string | undefined {
-  return (body instanceof URLSearchParams && body.get(name)) || undefined;
+export function fieldOf(request: FastifyRequest, name: string): string | undefined {
+  return formOf(request).get(name) || undefined;
 }
 
 /** The start that the question of a form shows; undefined if the form has none that can be read. */

@@ -7,10 +7,12 @@ import { textsOf } from './texts/texts-of.ts';
 /** What every page has. */
 export interface PageFrame {
   language: SpokenLanguage;
-  /** The query of the same page in the other language. */
-  otherLanguageQuery: string;
+  /** The same page in the other language. */
+  otherLanguageHref: string;
   /** Of a page about a booking. */
   about?: BookingFrame | undefined;
+  /** Of a booking page: origins whose pages may show it in a frame. */
+  embedOn?: readonly string[];
 }
 
 /** Whose page it is. */
@@ -40,16 +42,28 @@ export interface PageContent {
   [name: string]: unknown;
 }
 
+type Template =
+  | 'booking'
+  | 'decide'
+  | 'notice'
+  | 'page-confirm'
+  | 'page-form'
+  | 'page-offers'
+  | 'page-week'
+  | 'question'
+  | 'week';
+
 const render = createRenderer(new URL('templates/', import.meta.url));
 
 /** Renders a template in the frame of all pages. Escapes every value. */
 export function renderPage(
-  template: 'booking' | 'decide' | 'notice' | 'question' | 'week',
-  { language, otherLanguageQuery, about }: PageFrame,
+  template: Template,
+  { language, otherLanguageHref, about, embedOn }: PageFrame,
   content: PageContent,
 ): Page {
-  const { css, policy } = pageStyle(about?.colour);
+  const { css, policy } = pageStyle(about?.colour, embedOn);
   const texts = textsOf[language];
+  const isBookingPage = embedOn !== undefined;
   const other = otherLanguageThan(language);
   const html = render(template, {
     ...content,
@@ -58,12 +72,17 @@ export function renderPage(
     header: about && { name: about.provider, sandbox: about.isSandbox ? texts.sandbox : undefined },
     footer: about && {
       ...texts.footer,
-      through: about.crm === about.provider ? undefined : texts.footer.through(about.crm),
+      through:
+        about.crm === about.provider
+          ? undefined
+          : texts.footer[isBookingPage ? 'bookingThrough' : 'through'](about.crm),
       purpose: about.isForProvider ? undefined : texts.footer.purpose,
       privacyUrl: about.privacyUrl,
       imprints: about.imprints,
+      // Another page in its place would lose what was typed, and most may not be shown in a frame.
+      opensTab: isBookingPage,
     },
-    otherLanguage: { tag: other, name: textsOf[other].thisLanguage, href: otherLanguageQuery },
+    otherLanguage: { tag: other, name: textsOf[other].thisLanguage, href: otherLanguageHref },
   });
   return { html, policy };
 }

@@ -20,8 +20,21 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
 /** It depends on nothing but the language: pages of links that do not work cannot be told apart. */
 export function failurePage(failure: Failure, request: FastifyRequest): Page {
   const { language } = pageLanguage(request);
-  const otherLanguageQuery = `?lang=${otherLanguageThan(language)}`;
-  return renderPage('notice', { language, otherLanguageQuery }, { ...textsOf[language].failures[failure] });
+  const otherLanguageHref = `?lang=${otherLanguageThan(language)}`;
+  const shown = (bookAddress.test(request.url) && failuresOfBooking(request)[failure]) || failure;
+  return renderPage('notice', { language, otherLanguageHref }, { ...textsOf[language].failures[shown] });
+}
+
+const bookAddress = /^\/book(?:[/?#]|$)/;
+
+/** On booking pages: nothing is booked yet that could have been changed, and only one of them is opened from a mail. */
+function failuresOfBooking({ url }: FastifyRequest): Partial<Record<Failure, Failure>> {
+  return {
+    deadLink: url.startsWith('/book/confirm/') ? 'deadConfirmation' : 'noBookingPage',
+    foreignForm: 'foreignBooking',
+    invalid: 'invalidBooking',
+    tooMany: 'tooManyBookings',
+  };
 }
 
 /** Whether it is about a link that leads nowhere, whatever the reason. */
@@ -52,6 +65,9 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal {
 /** A service does not serve page's certificate: a human must act. */
 const refusedCaller = 'caller.forbidden' satisfies ErrorCode;
 
+/** The link to confirm what somebody else has booked in the meantime. */
+const choiceUsed = 'booking_page.choice_used' satisfies ErrorCode;
+
 function refusalOfService(error: DomainError): Refusal {
   switch (error.category) {
     case 'not_found':
@@ -63,9 +79,10 @@ function refusalOfService(error: DomainError): Refusal {
       return { failure: 'tooMany', status: 429, retryAfterSeconds: error.retryAfterSeconds ?? 1 };
     case 'forbidden':
       return error.code === refusedCaller ? { failure: 'internal', status: 500 } : deadLink;
+    case 'conflict':
+      return error.code === choiceUsed ? deadLink : { failure: 'internal', status: 500 };
     case 'invalid':
     case 'unauthenticated':
-    case 'conflict':
     case 'unprocessable':
       return { failure: 'internal', status: 500 };
     default:
@@ -80,5 +97,5 @@ function statusOfFramework(error: unknown): number | undefined {
 }
 
 function isLinkAddress({ url }: FastifyRequest): boolean {
-  return /^\/(?:booking|calendar|decide)(?:[/?#]|$)/.test(url);
+  return /^\/(?:book|booking|calendar|decide)(?:[/?#]|$)/.test(url);
 }

@@ -69,7 +69,7 @@ export function describeFrame(request: FastifyRequest, language: SpokenLanguage,
   const imprints = [provider.impressum, provider.crmImprint].map((text) => multiLine(text ?? '')).filter(Boolean);
   return {
     language,
-    otherLanguageQuery: queryWithLanguage(request, otherLanguageThan(language)),
+    otherLanguageHref: queryWithLanguage(request, otherLanguageThan(language)),
     about: {
       provider: singleLine(provider.name),
       colour: provider.crmColour,

@@ -3,7 +3,7 @@ import { accessibilityFindings } from '@scheduling/testing/accessibility';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { visitsPerMinute } from '../src/visit-limit.ts';
+import { limits } from '../src/visit-limit.ts';
 import {
   book,
   type BookingUnderTest,
@@ -123,7 +123,7 @@ const startAlone = startPage;
 describe('an address', () => {
   it('that opens too many pages has to wait; the networks of others do not', async () => {
     const headersOf = (address: string) => ({ headers: { 'x-forwarded-for': address } });
-    for (let count = 0; count < visitsPerMinute; count += 1)
+    for (let count = 0; count < limits.links.max; count += 1)
       expect((await page.open(booking.path, headersOf(`2001:db8:0:1::${count.toString(16)}`))).status).toBe(200);
     const refused = await page.open(booking.path, headersOf('2001:db8:0:1:ffff::'));
     expect([refused.status, refused.heading]).toEqual([429, 'Too many pages']);

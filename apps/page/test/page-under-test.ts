@@ -1,5 +1,6 @@
 import {
   AppointmentServiceService,
+  BookingPageServiceService,
   BookingServiceService,
   type BookSlotRequest,
   CalendarSubscriptionServiceService,
@@ -33,6 +34,7 @@ export interface PageUnderTest extends AsyncDisposable {
   identity: RpcClient<IdentityServiceService>;
   appointments: RpcClient<AppointmentServiceService>;
   bookings: RpcClient<BookingServiceService>;
+  bookingPages: RpcClient<BookingPageServiceService>;
   participations: RpcClient<ParticipationServiceService>;
   calendars: RpcClient<CalendarSubscriptionServiceService>;
   clocks: RpcClient<SandboxClockServiceService>;
@@ -78,13 +80,14 @@ export async function startPage(settings: Record<string, string> = {}): Promise<
     identity: client(IdentityServiceService, 'identity', identity.address),
     appointments: client(AppointmentServiceService, 'calendar', calendar.address),
     bookings: client(BookingServiceService, 'calendar', calendar.address),
+    bookingPages: client(BookingPageServiceService, 'calendar', calendar.address),
     participations: client(ParticipationServiceService, 'calendar', calendar.address),
     calendars: client(CalendarSubscriptionServiceService, 'calendar', calendar.address),
     clocks: client(SandboxClockServiceService, 'calendar', calendar.address),
     timeslots: client(TimeslotServiceService, 'calendar', calendar.address),
     customers: client(CustomerServiceService, 'customer', customer.address),
   };
-  await createProvider(clients);
+  await createCrm(clients);
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     HTTP_PORT: '0',
@@ -133,7 +136,7 @@ async function open(url: string, { method, headers, form, body: given }: OpenOpt
 const crmId = 'sandbox';
 export const owner = { crmId, providerReference: 'p1' };
 
-async function createProvider({ admin, identity }: Pick<PageUnderTest, 'admin' | 'identity'>): Promise<void> {
+async function createCrm({ admin, identity }: Pick<PageUnderTest, 'admin' | 'identity'>): Promise<void> {
   await admin.createCrm({
     crmId,
     name: 'Studio CRM',
@@ -143,18 +146,27 @@ async function createProvider({ admin, identity }: Pick<PageUnderTest, 'admin' |
     privacyUrl: 'https://crm.example/privacy',
   });
   await identity.createUser({ crmId, reference: 'owner', email: 'o@crm.example', username: 'o', lastName: 'Owner' });
-  const [ownerReference, accountReference] = ['owner', 'account'];
-  await identity.createAccount({ crmId, account: { ownerReference, accountReference, branch: 'misc' } });
+  await identity.createAccount({ crmId, account: { ...account, branch: 'misc' } });
+  await createProvider({ identity }, owner.providerReference);
+}
+
+const account = { ownerReference: 'owner', accountReference: 'account' };
+
+/** A provider of the sandbox. */
+export async function createProvider(
+  { identity }: Pick<PageUnderTest, 'identity'>,
+  reference: string,
+  timeZone = 'Europe/Berlin',
+): Promise<void> {
   await identity.createProvider({
     crmId,
-    reference: owner.providerReference,
-    ownerReference,
-    accountReference,
+    reference,
+    ...account,
     name: 'Praxis <Blum>',
     email: 'hello@blum.example',
     phone: '+49 30 1234567',
     impressum: 'Praxis Blum\nBerlin',
-    timeZone: 'Europe/Berlin',
+    timeZone,
   });
 }
 

@@ -522,7 +522,7 @@ export interface paths {
         get: operations["getBookingRules"];
         /**
          * Set booking rules of a provider
-         * @description Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders`, `notifyProvider`, `selfService` and `dailyList` have an effect so far, and `confirmation` and `page` on these.
+         * @description Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once.
          */
         put: operations["updateBookingRules"];
         post?: never;
@@ -1879,13 +1879,13 @@ export interface components {
              * @enum {string}
              */
             confirmation: "BOOKED" | "REQUESTED";
-            /** @description Whether the provider has a public booking page. */
+            /** @description Whether the provider has a public booking page, at `pageUrl`. */
             page: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders: number[];
             /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests. */
             notifyProvider: boolean;
-            /** @description How many future bookings a person can have on the page. */
+            /** @description How many future bookings of an e-mail address the page makes. Whoever has as many gets a mail that says so. */
             maxPerPerson: number;
             /** @description What can be booked on the page. */
             offers: components["schemas"]["Offer"][];
@@ -1893,6 +1893,17 @@ export interface components {
             selfService: boolean;
             /** @description The hour, in the provider's time zone, at which the provider gets an e-mail every day with the appointments of the day and those who have booked; `null`: never. */
             dailyList: number | null;
+            /**
+             * @description Whether the form of the booking page asks for a mobile number.
+             * @enum {string}
+             */
+            askMobile: "NO" | "OPTIONAL" | "REQUIRED";
+            /** @description Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known. */
+            verifyEmail: boolean;
+            /** @description The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443. */
+            embedOn: string[];
+            /** @description The address of the booking page; `null` if there is none. It never changes. */
+            pageUrl: string | null;
         };
         /** NewOffer */
         NewOffer: {
@@ -1916,13 +1927,13 @@ export interface components {
              * @enum {string}
              */
             confirmation?: "BOOKED" | "REQUESTED";
-            /** @description Whether the provider has a public booking page. */
+            /** @description Whether the provider has a public booking page, at `pageUrl`. */
             page?: boolean;
             /** @description When the person is reminded of a `BOOKED` participation, in minutes before the start: each is a mail. A new one applies to what is due from now on. */
             reminders?: number[];
             /** @description Whether the provider is told by e-mail of bookings, requests, moves and cancellations, and reminded of requests. */
             notifyProvider?: boolean;
-            /** @description How many future bookings a person can have on the page. */
+            /** @description How many future bookings of an e-mail address the page makes. Whoever has as many gets a mail that says so. */
             maxPerPerson?: number;
             /** @description What can be booked on the page. */
             offers?: components["schemas"]["NewOffer"][];
@@ -1930,6 +1941,15 @@ export interface components {
             selfService?: boolean | null;
             /** @description The hour, in the provider's time zone, at which the provider gets an e-mail every day with the appointments of the day and those who have booked; `null`: never. */
             dailyList?: number | null;
+            /**
+             * @description Whether the form of the booking page asks for a mobile number.
+             * @enum {string}
+             */
+            askMobile?: "NO" | "OPTIONAL" | "REQUIRED";
+            /** @description Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known. */
+            verifyEmail?: boolean;
+            /** @description The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443. */
+            embedOn?: string[];
         };
         /** NewCalendar */
         NewCalendar: {
@@ -7970,7 +7990,7 @@ export interface operations {
                  *       "horizon": 60,
                  *       "changeNotice": 1440,
                  *       "confirmation": "BOOKED",
-                 *       "page": false,
+                 *       "page": true,
                  *       "reminders": [
                  *         1440
                  *       ],
@@ -7994,7 +8014,12 @@ export interface operations {
                  *         }
                  *       ],
                  *       "selfService": true,
-                 *       "dailyList": 7
+                 *       "dailyList": 7,
+                 *       "askMobile": "OPTIONAL",
+                 *       "verifyEmail": false,
+                 *       "embedOn": [
+                 *         "https://www.acme.example"
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["BookingRulesChange"];

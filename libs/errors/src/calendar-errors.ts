@@ -49,6 +49,14 @@ export const calendarErrors = {
   'link.too_late': { category: 'conflict', text: 'It is too late to change the booking by the link.' },
   'link.not_allowed': { category: 'conflict', text: 'The booking cannot be changed like this by the link.' },
   'link.changed': { category: 'conflict', text: 'The booking begins at another time than the person was shown.' },
+  'booking_page.not_found': { category: 'not_found', text: 'The provider has no booking page.' },
+  'booking_page.offer_not_found': { category: 'not_found', text: 'The offer cannot be booked on the page any more.' },
+  'booking_page.choice_used': { category: 'conflict', text: 'Something else has been booked of the choice.' },
+  'booking_page.changed': { category: 'conflict', text: 'The price is another one than the person was shown.' },
+  'booking_page.limit_reached': {
+    category: 'conflict',
+    text: 'The person has as many future bookings as the booking rules permit.',
+  },
   'calendar.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'calendar.not_found': { category: 'not_found', text: 'There is no calendar with this reference.' },
   'calendar.reference_taken': {

@@ -1,6 +1,7 @@
 import {
   ApiKeyRevoked,
   AppointmentChanged,
+  BookingVerificationRequested,
   CrmChanged,
   CustomerChanged,
   CustomerErasureConfirmed,
@@ -123,6 +124,12 @@ export const events = {
   ),
   mailFailed: define('notification', 'mail-failed', 'MailFailed', MailFailed),
   dailyListDue: define('calendar', 'daily-list-due', 'DailyListDue', DailyListDue),
+  bookingVerificationRequested: define(
+    'calendar',
+    'booking-verification-requested',
+    'BookingVerificationRequested',
+    BookingVerificationRequested,
+  ),
 };
 
 export type EventName = keyof typeof events;
@@ -141,6 +148,7 @@ const consumed = {
     'userDeleted',
     'customerErasureRequested',
     'dailyListDue',
+    'bookingVerificationRequested',
   ],
   webhook: [
     'participationChanged',

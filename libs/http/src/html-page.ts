@@ -27,13 +27,17 @@ export function basePathOf(publicUrl: string): string {
   return new URL(publicUrl).pathname.replace(/\/$/, '');
 }
 
-/** Allows no resources and no scripts, only this style; a form posts back to its own origin. */
-export function pagePolicy(style: string): string {
+/**
+ * Allows no resources and no scripts, only this style; a form posts back to its own origin.
+ *
+ * @param embedOn origins whose pages may show this one in a frame
+ */
+export function pagePolicy(style: string, embedOn: readonly string[] = []): string {
   return [
     "default-src 'none'",
     `style-src ${contentHash(style)}`,
     "form-action 'self'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${embedOn.join(' ') || "'none'"}`,
     "base-uri 'none'",
   ].join('; ');
 }

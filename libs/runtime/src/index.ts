@@ -17,6 +17,8 @@ export { createLogger, describeError, type Logger } from './logger.ts';
 export {
   type MailTemplate,
   mailTemplates,
+  type PageMailTemplate,
+  pageMailTemplates,
   type ParticipationMailTemplate,
   participationMailTemplates,
   type ProviderMailTemplate,

@@ -31,10 +31,15 @@ export const providerMailTemplates = [
 ] as const;
 export type ProviderMailTemplate = (typeof providerMailTemplates)[number];
 
+/** The kinds of mail to somebody who has booked on a page, when that is not a booking yet (interface 6.3). */
+export const pageMailTemplates = ['booking-verification', 'booking-limit'] as const;
+export type PageMailTemplate = (typeof pageMailTemplates)[number];
+
 /** All kinds of mail. */
 export const mailTemplates = [
   ...participationMailTemplates,
   ...providerMailTemplates,
+  ...pageMailTemplates,
   'removed-by-deletion',
   'email-verification',
 ] as const;

@@ -9,6 +9,8 @@ export interface StackInfo {
   docs: string;
   /** Where persons open the links in their mails. */
   page: string;
+  /** A booking page of the demo CRM; null if it was switched off, or could not be made. */
+  bookingPage: string | null;
   /** The web page of the inbox; null if SMTP_URL was given. */
   inbox: string | null;
   smtp: string;

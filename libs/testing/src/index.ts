@@ -10,6 +10,7 @@ export { countDeadlocks } from './count-deadlocks.ts';
 export { createMigratedDatabase, createTestDatabase } from './database.ts';
 export { describeSchema } from './describe-schema.ts';
 export { eventually } from './eventually.ts';
+export { findPendingBookings } from './find-pending-bookings.ts';
 export { freePort } from '@scheduling/embedded';
 export { generatedSection } from './generated-section.ts';
 export { testLogger } from './logger.ts';

@@ -18,6 +18,8 @@ import * as previous from './migrations/0008-previous.ts';
 import * as decisions from './migrations/0009-decisions.ts';
 import * as waitingRequests from './migrations/0010-waiting-requests.ts';
 import * as dailyLists from './migrations/0011-daily-lists.ts';
+import * as pageRules from './migrations/0012-page-rules.ts';
+import * as pageBookings from './migrations/0013-page-bookings.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -32,6 +34,18 @@ const migrations = {
   '0009-decisions': decisions,
   '0010-waiting-requests': waitingRequests,
   '0011-daily-lists': dailyLists,
+  '0012-page-rules': pageRules,
+  '0013-page-bookings': pageBookings,
+  // How much is held on the pages of a provider.
+  '0014-page-holds': concurrentIndex(
+    'participation_page_hold',
+    "participation (crm_id, reserved_until) WHERE reserved_until IS NOT NULL AND reference LIKE 'page-%'",
+  ),
+  // How many bookings an address has.
+  '0015-customer-by-address': concurrentIndex(
+    'customer_by_address',
+    'customer (crm_id, provider_id, address_key(email)) WHERE email IS NOT NULL',
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -74,6 +88,12 @@ const functions = sqlFiles(import.meta.url, [
   '../slot/book-slot.sql',
   '../slot/confirm-hold.sql',
   '../slot/move-booking.sql',
+  '../page/read-page-choice.sql',
+  '../page/hold-page-time.sql',
+  '../page/release-page-hold.sql',
+  '../page/future-bookings.sql',
+  '../page/book-page-time.sql',
+  '../page/store-pending-booking.sql',
   '../person/read-own-booking.sql',
   '../person/cancel-own-booking.sql',
   '../person/confirm-attendance.sql',

@@ -66,7 +66,11 @@ CREATE TABLE booking_rules (
   offers jsonb NOT NULL,
   self_service boolean,
   daily_list integer,
+  ask_mobile text NOT NULL DEFAULT 'NO'::text,
+  embed_on text[] NOT NULL DEFAULT '{}'::text[],
+  verify_email boolean NOT NULL DEFAULT false,
   CONSTRAINT booking_rules_pkey PRIMARY KEY (crm_id, provider_id),
+  CONSTRAINT booking_rules_ask_mobile_check CHECK ((ask_mobile = ANY (ARRAY['NO'::text, 'OPTIONAL'::text, 'REQUIRED'::text]))),
   CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
   CONSTRAINT booking_rules_daily_list_check CHECK (((daily_list >= 0) AND (daily_list <= 23))),
   CONSTRAINT booking_rules_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
@@ -114,6 +118,7 @@ CREATE TABLE customer (
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_check CHECK (((erased_at IS NULL) OR ((reference IS NULL) AND (user_name IS NULL) AND (email IS NULL) AND (mobile IS NULL) AND (language IS NULL))))
 );
+CREATE INDEX customer_by_address ON public.customer USING btree (crm_id, provider_id, address_key(email)) WHERE (email IS NOT NULL);
 CREATE INDEX customer_by_reference ON public.customer USING btree (crm_id, provider_id, reference, refreshed_at);
 CREATE INDEX customer_by_refresh ON public.customer USING btree (crm_id, provider_id, refreshed_at);
 CREATE INDEX customer_to_refresh ON public.customer USING btree (refreshed_at) WHERE ((NOT reference_known) AND (erased_at IS NULL));
@@ -219,7 +224,7 @@ CREATE TABLE participation (
   untold_version integer,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
-  CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile, note) = 0))),
+  CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile) = 0))) NOT VALID,
   CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
   CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
   CONSTRAINT participation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
@@ -229,6 +234,7 @@ CREATE INDEX participation_by_address ON public.participation USING btree (crm_i
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
+CREATE INDEX participation_page_hold ON public.participation USING btree (crm_id, reserved_until) WHERE ((reserved_until IS NOT NULL) AND (reference ~~ 'page-%'::text));
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.name IS NULL) AND (new.state <> ALL (ARRAY['BOOKED'::text, 'RESERVED'::text])))) EXECUTE FUNCTION unmark_appointment();
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
@@ -267,6 +273,32 @@ CREATE TABLE participation_previous (
   CONSTRAINT participation_previous_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE pending_booking (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  provider_id uuid NOT NULL,
+  choice uuid NOT NULL,
+  offer text NOT NULL,
+  description text NOT NULL,
+  resource_reference text NOT NULL,
+  starts_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  address jsonb,
+  price_value numeric,
+  price_currency text,
+  name text NOT NULL,
+  email text NOT NULL,
+  mobile text,
+  note text,
+  language text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  customer_id uuid,
+  CONSTRAINT pending_booking_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT pending_booking_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
+);
+CREATE INDEX pending_booking_by_address ON public.pending_booking USING btree (crm_id, address_key(email));
+CREATE INDEX pending_booking_expiry ON public.pending_booking USING btree (expires_at);
+
 CREATE TABLE provider (
   crm_id text NOT NULL,
   id uuid NOT NULL,
@@ -276,6 +308,7 @@ CREATE TABLE provider (
   CONSTRAINT provider_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
 );
+CREATE UNIQUE INDEX provider_by_id ON public.provider USING btree (id);
 
 CREATE TABLE reminder_mark (
   crm_id text NOT NULL,
@@ -339,6 +372,16 @@ CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 
+CREATE TABLE verification_mail (
+  crm_id text NOT NULL,
+  pending_booking_id uuid NOT NULL,
+  address_digest bytea NOT NULL,
+  sent_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT verification_mail_pkey PRIMARY KEY (crm_id, pending_booking_id)
+);
+CREATE INDEX verification_mail_age ON public.verification_mail USING btree (sent_at);
+CREATE INDEX verification_mail_by_address ON public.verification_mail USING btree (crm_id, address_digest, sent_at);
+
 CREATE TABLE waiting_request (
   crm_id text NOT NULL,
   participation_id uuid NOT NULL,
@@ -379,6 +422,14 @@ BEGIN
    WHERE crm_id = the_crm AND id = the_id AND reference = the_reference AND version = 0 AND required_version = 0 FOR KEY SHARE;
   RETURN person;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.address_digest(address text)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT sha256(convert_to(address_key(address), 'UTF8'))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.address_key(address text)
@@ -616,6 +667,53 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.book_page_time(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  made uuid;
+  held participation%ROWTYPE;
+  target appointment%ROWTYPE;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('page choice ' || the_crm || ' ' || (request ->> 'holdReference'), 0));
+  made := (
+    SELECT participation.id
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+     WHERE participation.crm_id = the_crm AND participation.reference IN (request ->> 'holdReference', request ->> 'reference')
+       AND appointment.provider_id = the_provider AND participation.state <> 'RESERVED' AND participation.customer_id IS NOT NULL
+     LIMIT 1);
+  IF made IS NOT NULL THEN RETURN jsonb_build_object('id', made, 'created', false); END IF;
+
+  -- After the lock of the choice, in all calls.
+  PERFORM pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'page address', request ->> 'providerId', address_key(request ->> 'email')), 0));
+  IF future_bookings(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxPerPerson')::integer
+     OR page_bookings_of_day(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxOfDay')::integer THEN
+    RETURN error_answer('booking_page.limit_reached');
+  END IF;
+
+  SELECT participation.* INTO held
+    FROM participation
+    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+   WHERE participation.crm_id = the_crm AND participation.reference = request ->> 'holdReference' AND participation.reserved_until > scheduling_now(the_crm)
+     AND appointment.provider_id = the_provider;
+  IF held.id IS DISTINCT FROM (request ->> 'heldId')::uuid THEN RETURN retry_answer('stale'); END IF;
+  IF held.id IS NULL THEN RETURN book_slot(request); END IF;
+
+  SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = held.appointment_id FOR NO KEY UPDATE;
+  IF epoch_ms(target.starts_at) <> (request ->> 'shownStart')::bigint OR epoch_ms(target.ends_at) <> (request ->> 'shownEnd')::bigint THEN
+    RETURN unavailable_answer('closed');
+  END IF;
+  IF (target.price_value, target.price_currency) IS DISTINCT FROM ((request ->> 'priceValue')::numeric, request ->> 'priceCurrency') THEN
+    RETURN error_answer('booking_page.changed');
+  END IF;
+  RETURN confirm_hold(request || jsonb_build_object('participationId', held.id));
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.book_slot(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -837,7 +935,7 @@ BEGIN
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,
-         note = CASE WHEN owner.id IS NULL THEN note END
+         note = CASE WHEN owner.id IS NULL THEN note ELSE request ->> 'note' END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO changed;
   IF owner.id IS NOT NULL AND present.name IS NOT NULL THEN
@@ -1009,6 +1107,16 @@ BEGIN
     IF person.id IS DISTINCT FROM present.customer_id THEN RETURN somebody_else; END IF;
   END IF;
   RETURN change_state(request, target, present, CASE WHEN is_new THEN the_reference END);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.count_future_bookings(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+BEGIN
+  RETURN to_jsonb(future_bookings(request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'email'));
 END
 $function$;
 
@@ -1318,6 +1426,16 @@ AS $function$
    OFFSET 0)
 $function$;
 
+CREATE OR REPLACE FUNCTION public.forget_verification_mails(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  DELETE FROM verification_mail WHERE crm_id = request ->> 'crmId' AND address_digest = address_digest(request ->> 'email');
+  RETURN '{}';
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.free_expired_seats(the_crm text, the_appointment uuid, origin jsonb)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1343,6 +1461,29 @@ BEGIN
     PERFORM end_if_empty(the_crm, the_appointment, origin);
   END IF;
   RETURN freed;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.future_bookings(the_crm text, the_provider uuid, the_address text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_key text := address_key(the_address);
+  present timestamptz := scheduling_now(the_crm);
+BEGIN
+  RETURN (
+    SELECT count(*)
+      FROM (
+        SELECT participation.appointment_id, participation.state
+          FROM customer
+          JOIN participation ON participation.crm_id = customer.crm_id AND participation.customer_id = customer.id
+         WHERE customer.crm_id = the_crm AND customer.provider_id = the_provider AND customer.email IS NOT NULL AND address_key(customer.email) = the_key
+         UNION ALL
+        SELECT appointment_id, state FROM participation WHERE crm_id = the_crm AND email IS NOT NULL AND address_key(email) = the_key) AS own
+      JOIN appointment ON appointment.crm_id = the_crm AND appointment.id = own.appointment_id
+     WHERE own.state IN ('REQUESTED', 'BOOKED') AND appointment.provider_id = the_provider AND appointment.state = 'ACTIVE' AND appointment.starts_at > present);
 END
 $function$;
 
@@ -1372,6 +1513,32 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.hold_page_time(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  present timestamptz;
+  held record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('page holds ' || the_provider, 0));
+  present := scheduling_now(the_crm);
+  SELECT count(*) AS places, count(*) FILTER (
+      WHERE appointment.starts_at >= (request ->> 'dayStart')::timestamptz AND appointment.starts_at < (request ->> 'dayEnd')::timestamptz) AS that_day
+    INTO held
+    FROM participation
+    JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+   WHERE participation.crm_id = the_crm AND participation.reserved_until > present AND participation.reference LIKE 'page-%'
+     AND appointment.provider_id = the_provider;
+  IF held.places >= (request ->> 'maxHolds')::integer OR held.that_day >= greatest(1, ((request ->> 'freePlaces')::integer + held.that_day) / 4) THEN
+    RETURN jsonb_build_object('id', request ->> 'id', 'created', false, 'notHeld', true);
+  END IF;
+  RETURN book_slot(request);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.insert_participation(request jsonb, target appointment, person customer)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1383,9 +1550,9 @@ DECLARE
   origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', has_mail_on_creation(new_state) AND (request ->> 'sendMails')::boolean);
   made participation%ROWTYPE;
 BEGIN
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, reserved_until, mail_event_id, invited)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, note, state, exempt, reserved_until, mail_event_id, invited)
   VALUES (
-    the_crm, new_id, target.id, person.id, request ->> 'reference', new_state, coalesce((request ->> 'ignoreCapacity')::boolean, false),
+    the_crm, new_id, target.id, person.id, request ->> 'reference', request ->> 'note', new_state, coalesce((request ->> 'ignoreCapacity')::boolean, false),
     expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state))
   RETURNING * INTO made;
   PERFORM add_message(made, request ->> 'message');
@@ -1788,6 +1955,24 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.page_bookings_of_day(the_crm text, the_provider uuid, the_address text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  since CONSTANT timestamptz := clock_timestamp() - interval '24 hours';
+BEGIN
+  RETURN (
+    SELECT count(*)
+      FROM customer
+      JOIN participation ON participation.crm_id = customer.crm_id AND participation.customer_id = customer.id
+     WHERE customer.crm_id = the_crm AND customer.provider_id = the_provider AND customer.email IS NOT NULL
+       AND address_key(customer.email) = address_key(the_address)
+       AND participation.reference LIKE 'page-%' AND uuid_extract_timestamp(participation.id) > since);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.participation_changed_data(change participation, provider uuid, cause text, from_state text, origin jsonb, previous_mail_event uuid, ordinal integer, source uuid DEFAULT NULL::uuid, source_ordinal integer DEFAULT NULL::integer)
  RETURNS json
  LANGUAGE plpgsql
@@ -2168,6 +2353,31 @@ BEGIN
        AND (participation.customer_id IS NOT NULL OR participation.name IS NOT NULL OR participation.state = 'RESERVED')
        AND (participation.reserved_until IS NULL OR participation.reserved_until > present)
        AND appointment.ends_at + interval '720 hours' > present);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_page_choice(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object(
+        'participationId', participation.id, 'reference', participation.reference, 'state', participation.state, 'reservedUntil', participation.reserved_until,
+        'appointmentReference', appointment.reference, 'resourceReference', appointment.resource_reference, 'productReference', appointment.product_reference,
+        'startsAt', appointment.starts_at, 'endsAt', appointment.ends_at, 'description', appointment.description, 'address', appointment.address,
+        'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
+        'emptiedAppointmentId', CASE WHEN ends_without(the_crm, appointment.id, participation.id) THEN appointment.id END)
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+     WHERE participation.crm_id = the_crm AND participation.reference IN (SELECT jsonb_array_elements_text(request -> 'references'))
+       AND appointment.provider_id = (request ->> 'providerId')::uuid
+       AND (participation.reserved_until > scheduling_now(the_crm) OR participation.customer_id IS NOT NULL)
+     ORDER BY participation.state = 'RESERVED'
+     LIMIT 1);
 END
 $function$;
 
@@ -2569,6 +2779,21 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.release_page_hold(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_appointment uuid := (SELECT appointment_id FROM participation WHERE crm_id = the_crm AND reference = request ->> 'reference' AND state = 'RESERVED');
+BEGIN
+  PERFORM FROM appointment WHERE crm_id = the_crm AND id = the_appointment FOR NO KEY UPDATE;
+  UPDATE participation SET reserved_until = least(reserved_until, scheduling_now(the_crm))
+   WHERE crm_id = the_crm AND appointment_id = the_appointment AND reference = request ->> 'reference' AND state = 'RESERVED';
+  RETURN jsonb_build_object('reclaimed', free_expired_seats(the_crm, the_appointment, request -> 'origin'));
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.remind(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2853,6 +3078,45 @@ BEGIN
     FROM customer
    WHERE crm_id = request ->> 'crmId' AND id = (request ->> 'id')::uuid;
   RETURN answer;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_pending_booking(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_id uuid := request ->> 'id';
+  digest CONSTANT bytea := address_digest(request ->> 'email');
+  present CONSTANT timestamptz := clock_timestamp();
+  stored uuid;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('page mails ' || the_crm || ' ' || encode(digest, 'hex'), 0));
+  stored := (
+    SELECT id FROM pending_booking
+     WHERE crm_id = the_crm AND address_key(email) = address_key(request ->> 'email') AND expires_at > present
+       AND provider_id = (request ->> 'providerId')::uuid AND choice = (request ->> 'choice')::uuid
+       AND (offer, resource_reference, starts_at, name, mobile, note) IS NOT DISTINCT FROM (
+         request ->> 'offer', request ->> 'resourceReference', (request ->> 'startsAt')::timestamptz, request ->> 'name', request ->> 'mobile', request ->> 'note')
+     LIMIT 1);
+  IF stored IS NOT NULL THEN RETURN jsonb_build_object('id', stored); END IF;
+  INSERT INTO pending_booking (
+    crm_id, id, provider_id, choice, offer, description, resource_reference, starts_at, ends_at, address, price_value, price_currency, name, email, mobile, note, language,
+    expires_at)
+  VALUES (
+    the_crm, the_id, (request ->> 'providerId')::uuid, (request ->> 'choice')::uuid, request ->> 'offer', request ->> 'description',
+    request ->> 'resourceReference', (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, nullif(request -> 'address', 'null'),
+    (request ->> 'priceValue')::numeric, request ->> 'priceCurrency', request ->> 'name', request ->> 'email', request ->> 'mobile', request ->> 'note',
+    request ->> 'language', present + make_interval(mins => (request ->> 'minutes')::integer));
+  IF (SELECT count(*) FROM verification_mail WHERE crm_id = the_crm AND address_digest = digest AND sent_at > present - interval '24 hours') < 3 THEN
+    INSERT INTO verification_mail (crm_id, pending_booking_id, address_digest) VALUES (the_crm, the_id, digest);
+    INSERT INTO outbox (subject, data, request_id, traceparent)
+    VALUES (
+      'scheduling.calendar.v1.booking-verification-requested', json_build_object('crmId', the_crm, 'pendingBookingId', the_id),
+      coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}');
+  END IF;
+  RETURN jsonb_build_object('id', the_id);
 END
 $function$;
 

@@ -13,6 +13,8 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   participationPrevious: ParticipationPreviousTable;
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
+  pendingBooking: PendingBookingTable;
+  verificationMail: VerificationMailTable;
   sandboxClock: SandboxClockTable;
   reminderMark: ReminderMarkTable;
   dailyListMark: DailyListMarkTable;
@@ -224,6 +226,50 @@ export interface BookingRulesTable {
   offers: ColumnType<Offer[], string, string>;
   /** The hour at which the provider gets the list of the day; null: never. */
   dailyList: number | null;
+  askMobile: Generated<'NO' | 'OPTIONAL' | 'REQUIRED'>;
+  /** Whether what is booked on the page has to be confirmed by a mail. */
+  verifyEmail: Generated<boolean>;
+  /** Origins of the sites that may show the page in a frame. */
+  embedOn: Generated<string[]>;
+}
+
+/** What somebody wants to book on a page, until whoever has the address confirms it. */
+export interface PendingBookingTable {
+  crmId: string;
+  /** A UUIDv7. */
+  id: string;
+  providerId: string;
+  /** On the page. */
+  choice: string;
+  /** The key of the offer. */
+  offer: string;
+  /** Its name. */
+  description: string;
+  resourceReference: string;
+  startsAt: Date;
+  endsAt: Date;
+  address: Location | null;
+  priceValue: number | null;
+  priceCurrency: string | null;
+  name: string;
+  email: string;
+  mobile: string | null;
+  note: string | null;
+  /** Language tag. */
+  language: string;
+  /** By the real time. */
+  expiresAt: Date;
+  /** For whom it was booked; null: it was not. */
+  customerId: string | null;
+}
+
+/** A mail to an address that nobody has confirmed. */
+export interface VerificationMailTable {
+  crmId: string;
+  pendingBookingId: string;
+  /** See store-pending-booking.sql. */
+  addressDigest: Buffer;
+  sentAt: Generated<Date>;
 }
 
 /** What can be booked on the provider's page. */

@@ -117,7 +117,8 @@ async function findPerson(
       name: person.name,
       email: person.email ?? null,
       mobile: person.mobile ?? null,
-      note: person.note ?? null,
+      // What they wrote about this request, or else what the CRM has noted about them.
+      note: note ?? person.note ?? null,
     }
   );
 }

@@ -60,6 +60,7 @@ async function tryRemove(
   if (leaving.length > 0 && !ignoreFutureAppointments) {
     throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
   }
+  await forgetPendingBookings(tx, customer);
   await blankCustomer(tx, customer);
   const creating = participations
     .filter(({ customerId }) => customerId === null)
@@ -119,6 +120,19 @@ function selectParticipationsOfCustomer(tx: Transaction<CalendarSchema>, { crmId
 
 function isOf(customerId: string) {
   return sql<boolean>`(customer_id = ${customerId} OR (id = ${customerId} AND customer_id IS NULL))`;
+}
+
+/** What somebody with the customer's address wanted to book at the same provider, and has not confirmed. */
+async function forgetPendingBookings(
+  tx: Transaction<CalendarSchema>,
+  { crmId, customerId }: CustomerId,
+): Promise<void> {
+  await sql`
+    DELETE FROM pending_booking AS pending
+     USING customer
+     WHERE customer.crm_id = ${crmId} AND customer.id = ${customerId}
+       AND pending.crm_id = ${crmId} AND pending.provider_id = customer.provider_id
+       AND (address_key(pending.email) = address_key(customer.email) OR pending.customer_id = customer.id)`.execute(tx);
 }
 
 async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {

@@ -77,7 +77,7 @@ export function createBookingMetrics(metrics: Metrics): BookingMetrics {
  * `participation.capacity_exhausted` is `capacity_exhausted`, `appointment.cancelled` is `appointment_cancelled`, a
  * slot that is taken is `slot_taken`.
  */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const translated = translatePostgresError(error);
   if (!(translated instanceof DomainError)) return 'error';
   const { code, reason } = translated;

@@ -2,7 +2,8 @@
 -- and removed its expired reservations: whoever changes the participation holds that lock.
 --
 -- Arguments: the appointment and the participation as they are; the reference of the customer of a hold that has none yet (null: none); and of the request crmId,
---   state, ignoreCapacity, sendMails, message and origin, and if the customer service has prepared the customer, prepared (see add-prepared-customer.sql).
+--   state, ignoreCapacity, sendMails, message, note (of the owner) and origin, and if the customer service has prepared the customer, prepared
+--   (see add-prepared-customer.sql).
 CREATE OR REPLACE FUNCTION change_state(request jsonb, target appointment, present participation, owner_reference text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
@@ -38,7 +39,7 @@ BEGIN
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,
-         note = CASE WHEN owner.id IS NULL THEN note END
+         note = CASE WHEN owner.id IS NULL THEN note ELSE request ->> 'note' END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO changed;
   IF owner.id IS NOT NULL AND present.name IS NOT NULL THEN

@@ -2,14 +2,14 @@ import { addressKey, isUuid, type NamedKey } from '@scheduling/runtime';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** The first byte of a token. One that was given to a purpose is never given to another. */
-const purposes = { booking: 1, decide: 2 } as const;
+const purposes = { booking: 1, decide: 2, confirm: 3, receipt: 4, pending: 5 } as const;
 
 /** What a link leads to. A token for one purpose is none for another. */
-export type Link = OwnLink | DecisionLink;
+export type Link = OwnLink | DecisionLink | PendingLink;
 
-/** The booking of its person. */
+/** The booking of its person, or what the page shows after it was made there. */
 export interface OwnLink {
-  purpose: 'booking';
+  purpose: 'booking' | 'receipt';
   crmId: string;
   participationId: string;
 }
@@ -21,6 +21,13 @@ export interface DecisionLink {
   participationId: string;
   /** A uuid: as identity names the recipient. */
   recipientId: string;
+}
+
+/** What a person has chosen on a booking page and is to confirm, or what the page shows until then. */
+export interface PendingLink {
+  purpose: 'confirm' | 'pending';
+  crmId: string;
+  pendingBookingId: string;
 }
 
 /** The tokens of links. Nothing of them is stored: they work as long as the recipient has the same address. */
@@ -40,8 +47,8 @@ const macBytes = 16;
 const idBytes = 16;
 
 /**
- * A token is, in base64url: one byte for the purpose, one for the length of the key's id, that id, the participation's
- * id, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id. The MAC is about all of that and the
+ * A token is, in base64url: one byte for the purpose, one for the length of the key's id, that id, the id of the
+ * participation or of the pending booking, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id. The MAC is about all of that and the
  * address, in any of its forms.
  *
  * @param keys the first one signs, all of them verify
@@ -50,7 +57,7 @@ export function createLinkTokens(keys: NamedKey[]): LinkTokens {
   const issue = ({ id, key }: NamedKey, link: Link, address: string | undefined) => {
     const { crmId } = link;
     const purpose = purposes[link.purpose];
-    const ids = link.purpose === 'decide' ? [link.participationId, link.recipientId] : [link.participationId];
+    const ids = idsOf(link);
     const content = [purpose, id, ...ids, crmId, address === undefined ? null : addressKey(address)];
     const mac = createHmac('sha256', key).update(JSON.stringify(content)).digest().subarray(0, macBytes);
     const bytesOfIds = ids.map((each) => Buffer.from(each.replaceAll('-', ''), 'hex'));
@@ -71,20 +78,42 @@ export function createLinkTokens(keys: NamedKey[]): LinkTokens {
   };
 }
 
+function idsOf(link: Link): string[] {
+  switch (link.purpose) {
+    case 'booking':
+    case 'receipt':
+      return [link.participationId];
+    case 'decide':
+      return [link.participationId, link.recipientId];
+    case 'confirm':
+    case 'pending':
+      return [link.pendingBookingId];
+    default:
+      return link satisfies never;
+  }
+}
+
 function parse(token: string): { keyId: string; link: Link } | undefined {
   const bytes = Buffer.from(token, 'base64url');
   const idAt = 2 + (bytes[1] ?? 0);
   const keyId = bytes.toString('utf8', 2, idAt);
-  const participationId = uuidAt(bytes, idAt);
-  const link = (crmAt: number) => ({ crmId: bytes.toString('utf8', crmAt + macBytes), participationId });
-  const recipientAt = idAt + idBytes;
+  const id = uuidAt(bytes, idAt);
+  const crmIdAfter = (macAt: number): string => bytes.toString('utf8', macAt + macBytes);
+  const nextAt = idAt + idBytes;
   switch (bytes[0]) {
     case purposes.booking:
-      return ifWellFormed(keyId, { purpose: 'booking', ...link(recipientAt) });
+    case purposes.receipt: {
+      const purpose = bytes[0] === purposes.booking ? 'booking' : 'receipt';
+      return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), participationId: id });
+    }
     case purposes.decide: {
-      const recipientId = uuidAt(bytes, recipientAt);
-      const decide = { purpose: 'decide', ...link(recipientAt + idBytes), recipientId } as const;
-      return isUuid(recipientId) ? ifWellFormed(keyId, decide) : undefined;
+      const [crmId, recipientId] = [crmIdAfter(nextAt + idBytes), uuidAt(bytes, nextAt)];
+      return ifWellFormed(keyId, { purpose: 'decide', crmId, participationId: id, recipientId });
+    }
+    case purposes.confirm:
+    case purposes.pending: {
+      const purpose = bytes[0] === purposes.confirm ? 'confirm' : 'pending';
+      return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), pendingBookingId: id });
     }
     default:
       return undefined;
@@ -96,7 +125,7 @@ function uuidAt(bytes: Buffer, at: number): string {
 }
 
 function ifWellFormed(keyId: string, link: Link): { keyId: string; link: Link } | undefined {
-  return isUuid(link.participationId) && /^[a-z0-9-]+$/.test(link.crmId) ? { keyId, link } : undefined;
+  return idsOf(link).every(isUuid) && /^[a-z0-9-]+$/.test(link.crmId) ? { keyId, link } : undefined;
 }
 
 /** Texts, because one sequence of bytes has several in base64url. */

@@ -3,12 +3,15 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import type { BookingRulesTable, CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { requireProvider } from '../provider/provider-copy.ts';
+import { readEmbeddingOrigins } from './embedding-origins.ts';
 
 /** How a provider can be booked. Notices are in minutes, the horizon in days of 24 hours. */
-export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId' | 'providerId'>;
+export type BookingRules = Omit<Selectable<BookingRulesTable>, 'crmId'>;
+
+type Rules = Omit<BookingRules, 'providerId'>;
 
 /** Whether mails have the person's link, which they have where there is a page unless a rule says otherwise. */
-export function isSelfService({ selfService, page }: BookingRules): boolean {
+export function isSelfService({ selfService, page }: Pick<BookingRules, 'selfService' | 'page'>): boolean {
   return selfService ?? page;
 }
 
@@ -36,7 +39,7 @@ export async function listProvidersWithoutLink(
 }
 
 /** Of a provider that has not set any. */
-const defaultRules: BookingRules = {
+const defaultRules: Rules = {
   minimumNotice: 0,
   horizon: null,
   changeNotice: 0,
@@ -48,6 +51,9 @@ const defaultRules: BookingRules = {
   selfService: null,
   offers: [],
   dailyList: null,
+  askMobile: 'NO',
+  verifyEmail: false,
+  embedOn: [],
 };
 
 /**
@@ -55,19 +61,20 @@ const defaultRules: BookingRules = {
  * `provider.not_found`.
  */
 export async function getBookingRules(dependencies: CalendarDependencies, key: ProviderKey): Promise<BookingRules> {
-  const { id } = await requireProvider(dependencies, key);
-  return (await findRules(dependencies.database.kysely, key.crmId, id)) ?? defaultRules;
+  const { id: providerId } = await requireProvider(dependencies, key);
+  return (await findRules(dependencies.database.kysely, key.crmId, providerId)) ?? { ...defaultRules, providerId };
 }
 
-export type BookingRulesUpdate = ProviderKey & Partial<BookingRules>;
+export type BookingRulesUpdate = ProviderKey & Partial<Rules>;
 
-/** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found`. */
+/** Sets the rules that are given (interface 10.4). Rejects with `provider.not_found` or `booking_rules.invalid`. */
 export async function updateBookingRules(
   dependencies: CalendarDependencies,
-  { crmId, providerReference, ...given }: BookingRulesUpdate,
+  { crmId, providerReference, ...update }: BookingRulesUpdate,
 ): Promise<BookingRules> {
   const { id: providerId } = await requireProvider(dependencies, { crmId, providerReference });
-  const first: BookingRules = { ...defaultRules, ...withoutAbsent(given) };
+  const given = { ...update, embedOn: update.embedOn && readEmbeddingOrigins(update.embedOn) };
+  const first: Rules = { ...defaultRules, ...withoutAbsent(given) };
   return (
     dependencies.database.kysely
       .insertInto('bookingRules')
@@ -84,6 +91,7 @@ export async function updateBookingRules(
 }
 
 const columns = [
+  'providerId',
   'minimumNotice',
   'horizon',
   'changeNotice',
@@ -95,6 +103,9 @@ const columns = [
   'selfService',
   'offers',
   'dailyList',
+  'askMobile',
+  'verifyEmail',
+  'embedOn',
 ] as const;
 
 function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {
@@ -106,6 +117,6 @@ function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string
     .executeTakeFirst();
 }
 
-function withoutAbsent(rules: Partial<BookingRules>): Partial<BookingRules> {
+function withoutAbsent(rules: Partial<Rules>): Partial<Rules> {
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }

@@ -22,8 +22,8 @@ const maxFound = 20;
 const noticesPerBatch = 1_000;
 
 /**
- * Erases everybody who is known with the address, as if each had been deleted with their future appointments, and then
- * notifies the other services, because a mail may wait for the address whose participation is gone. Whoever was deleted
+ * Erases everybody who is known with the address, as if each had been deleted with their future appointments, and what
+ * somebody with it has not confirmed yet, and then notifies the other services, because a mail may wait for the address whose participation is gone. Whoever was deleted
  * before is still known with it until the last mail is sent: these erasures end on their own, and become parts of this
  * one. Each step can be repeated. Where there are too many for one call, the driver calls it again.
  */
@@ -39,6 +39,7 @@ export async function finishAddressErasure(
     await finishErasure(dependencies, part);
   // After the search for customers: one who was not found any more has a notice by now, unless it is sent.
   await addPendingNotices(dependencies, erasure);
+  await dependencies.removals.forgetAddress({ crmId: erasure.crmId, email: erasure.address! });
   const mayHaveMore = Math.max(customers.length, participants.length) >= maxFound;
   await (mayHaveMore
     ? searchAgain(dependencies, erasure)

@@ -1,24 +1,32 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type BookingRules, Confirmation, type Offer } from '@scheduling/contracts/calendar/v1';
-import { enumNames } from '@scheduling/rpc';
+import { AskMobile, type BookingRules, Confirmation, type Offer } from '@scheduling/contracts/calendar/v1';
+import { enumName, enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { givenFields, integer, line, oneOf, optionalBoolean, optionalInteger, rasterRange } from '../fields.ts';
-import { apiInfoValue, nullable, presentEnum, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, nullable, nullableString, presentEnum, problems, wrapped } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
 import { priceInput } from './appointment-schemas.ts';
 import { providerParams } from './path-parameters.ts';
 
-/** interface 10.4. */
-export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox {
+/** interface 10.4; `pageUrl` is the base of the address of a booking page, without a trailing slash. */
+export function bookingRulesRoutes({ bookings }: Clients, pageUrl: string): FastifyPluginAsyncTypebox {
+  const present = (rules: BookingRules) => ({
+    ...rules,
+    confirmation: presentEnum(Confirmation, rules.confirmation),
+    // Calendar has no page yet if it does not answer these, in a rollout.
+    askMobile: enumName(AskMobile, rules.askMobile) ?? 'NO',
+    pageUrl: rules.page && rules.providerId !== '' ? `${pageUrl}/book/${rules.providerId}` : null,
+  });
   return async (app) => {
     app.get('/provider/:providerRef/booking-rules', { schema: getBookingRulesSchema }, async ({ params }) => {
       const { rules } = await bookings.getBookingRules(params);
-      return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
+      return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
     });
 
     app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
-      const { horizon, confirmation, reminders, offers, selfService, dailyList } = body;
+      const { horizon, confirmation, reminders, offers, selfService, dailyList, askMobile, embedOn, verifyEmail } =
+        body;
       const { rules } = await bookings.updateBookingRules(params, {
         minimumNotice: body.minimumNotice,
         horizon: horizon ?? undefined,
@@ -34,8 +42,11 @@ export function bookingRulesRoutes({ bookings }: Clients): FastifyPluginAsyncTyp
         defaultSelfService: selfService === null || undefined,
         dailyList: dailyList ?? undefined,
         noDailyList: dailyList === null || undefined,
+        askMobile: askMobile && AskMobile[askMobile],
+        embedOn: embedOn && { origins: embedOn },
+        verifyEmail,
       });
-      return { 'api-info': apiInfoValue, bookingRules: presentRules(rules!) };
+      return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
     });
   };
 }
@@ -44,16 +55,13 @@ function toOffer(input: Static<typeof offerInput>): Offer {
   return givenFields(offerInput, input);
 }
 
-function presentRules(rules: BookingRules) {
-  return { ...rules, confirmation: presentEnum(Confirmation, rules.confirmation) };
-}
-
 const noticeRange = { minimum: 0, maximum: rasterRange.maximum };
 const maxHorizonDays = 3_650;
 const maxReminders = 5;
 const maxPersonBookings = 1_000;
 const maxOffers = 50;
 const maxResources = 50;
+const maxOrigins = 20;
 
 const minimumNotice = integer({
   ...noticeRange,
@@ -70,7 +78,7 @@ const confirmation = oneOf(enumNames(Confirmation), {
   description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.',
 });
 const selfServiceText = 'Whether mails about a booking have a link by which the person sees, moves and cancels it.';
-const page = Type.Boolean({ description: 'Whether the provider has a public booking page.' });
+const page = Type.Boolean({ description: 'Whether the provider has a public booking page, at `pageUrl`.' });
 const reminders = Type.Array(
   integer({ minimum: 1, maximum: rasterRange.maximum, description: 'Minutes before the start.' }),
   {
@@ -88,8 +96,18 @@ const dailyListText =
 const maxPerPerson = integer({
   minimum: 1,
   maximum: maxPersonBookings,
-  description: 'How many future bookings a person can have on the page.',
+  description:
+    'How many future bookings of an e-mail address the page makes. Whoever has as many gets a mail that says so.',
 });
+const askMobile = oneOf(enumNames(AskMobile), {
+  description: 'Whether the form of the booking page asks for a mobile number.',
+});
+const verifyEmail = Type.Boolean({
+  description:
+    'Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known.',
+});
+const embedOnText =
+  'The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443.';
 const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }, { title: 'OfferResource' }), {
   minItems: 1,
   maxItems: maxResources,
@@ -116,16 +134,22 @@ const rules = Type.Object(
     }),
     selfService: Type.Boolean({ description: selfServiceText }),
     dailyList: nullable<number>({ type: 'integer', description: dailyListText }),
+    askMobile,
+    verifyEmail,
+    embedOn: Type.Array(Type.String(), { description: embedOnText }),
+    pageUrl: nullableString({
+      description: 'The address of the booking page; `null` if there is none. It never changes.',
+    }),
   },
   { title: 'BookingRules' },
 );
 
-const rulesExample = {
+const rulesChangeExample = {
   minimumNotice: 120,
   horizon: 60,
   changeNotice: 1_440,
   confirmation: 'BOOKED',
-  page: false,
+  page: true,
   reminders: [1_440],
   notifyProvider: false,
   maxPerPerson: 3,
@@ -140,6 +164,13 @@ const rulesExample = {
   ],
   selfService: true,
   dailyList: 7,
+  askMobile: 'OPTIONAL',
+  verifyEmail: false,
+  embedOn: ['https://www.acme.example'],
+};
+const rulesExample = {
+  ...rulesChangeExample,
+  pageUrl: 'https://scheduling.example.com/book/01990000-0000-7000-8000-000000000001',
 };
 
 const getBookingRulesSchema = {
@@ -160,7 +191,7 @@ const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',
   summary: 'Set booking rules of a provider',
   description:
-    'Sets only the given rules. Only `minimumNotice`, `horizon`, `changeNotice`, `reminders`, `notifyProvider`, `selfService` and `dailyList` have an effect so far, and `confirmation` and `page` on these.',
+    'Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once.',
   tags: ['Slots and bookings'],
   params: providerParams,
   body: Type.Object(
@@ -183,8 +214,11 @@ const updateBookingRulesSchema = {
       ),
       selfService: Type.Optional(optionalBoolean({ description: `${selfServiceText} \`null\`: as \`page\`.` })),
       dailyList: Type.Optional(optionalInteger({ minimum: 0, maximum: 23, description: dailyListText })),
+      askMobile: Type.Optional(askMobile),
+      verifyEmail: Type.Optional(verifyEmail),
+      embedOn: Type.Optional(Type.Array(line(), { maxItems: maxOrigins, description: embedOnText })),
     },
-    { title: 'BookingRulesChange', examples: [rulesExample] },
+    { title: 'BookingRulesChange', examples: [rulesChangeExample] },
   ),
   response: {
     200: wrapped('bookingRules', rules, 'The rules', rulesExample),

@@ -14,6 +14,7 @@ import * as toldVersions from './migrations/0003-told-versions.ts';
 import * as mailsOfErasedPersons from './migrations/0004-mails-of-erased-persons.ts';
 import * as dailyLists from './migrations/0005-daily-lists.ts';
 import * as requestsThatWait from './migrations/0006-requests-that-wait.ts';
+import * as addressErasures from './migrations/0007-address-erasures.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
@@ -23,6 +24,7 @@ const migrations = {
   '0004-mails-of-erased-persons': mailsOfErasedPersons,
   '0005-daily-lists': dailyLists,
   '0006-requests-that-wait': requestsThatWait,
+  '0007-address-erasures': addressErasures,
 };
 
 const functions = sqlFiles(import.meta.url, [

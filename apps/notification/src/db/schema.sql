@@ -1,3 +1,9 @@
+CREATE TABLE address_erasure (
+  crm_id text NOT NULL,
+  erasures bigint NOT NULL,
+  CONSTRAINT address_erasure_pkey PRIMARY KEY (crm_id)
+);
+
 CREATE TABLE audit_entry (
   id uuid NOT NULL DEFAULT uuidv7(),
   recorded_at timestamp with time zone NOT NULL DEFAULT now(),

@@ -14,6 +14,7 @@ export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   eventOrganizer: EventOrganizerTable;
   erasedCustomer: ErasedCustomerTable;
   erasedUser: ErasedUserTable;
+  addressErasure: AddressErasureTable;
 }
 
 export interface MailAddress {
@@ -47,7 +48,7 @@ export interface MailTable {
   /** Together with `about_id` and template it identifies the mail: a redelivered event creates no second one. */
   eventId: string;
   /**
-   * The participation, verification or erasure that the mail is about. Mails about one thing are sent in the order of
+   * The participation, verification, pending booking or erasure that the mail is about. Mails about one thing are sent in the order of
    * their versions.
    */
   aboutId: string;
@@ -244,4 +245,10 @@ export interface ErasedUserTable {
   crmId: string;
   userId: string;
   erasedAt: Generated<Date>;
+}
+
+/** How many times addresses of a CRM have been erased. */
+export interface AddressErasureTable {
+  crmId: string;
+  erasures: number;
 }

@@ -3,6 +3,7 @@ import { providerMailTemplates } from '@scheduling/runtime';
 import { sql, type Transaction } from 'kysely';
 import type { NotificationSchema } from '../db/schema.ts';
 import { recipientDigest } from '../mail/check-quotas.ts';
+import { recordAddressErasure } from './address-erasures.ts';
 import { deleteMails } from './delete-mails.ts';
 
 /**
@@ -15,6 +16,7 @@ export async function eraseMailsTo(
   crmId: string,
   email: string,
 ): Promise<boolean> {
+  await recordAddressErasure(tx, crmId);
   const waiting = tx
     .selectFrom('mail')
     .where('state', '=', 'pending')

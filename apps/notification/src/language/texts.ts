@@ -1,4 +1,4 @@
-import type { MailTemplate } from '@scheduling/runtime';
+import type { MailTemplate, PageMailTemplate } from '@scheduling/runtime';
 
 /** The texts of one mail. */
 export interface MailTexts {
@@ -96,8 +96,9 @@ export interface Texts {
     /** The link to decide a request, and until when it works. */
     decide: string;
     decideUntil: (start: string) => string;
-    /** Who did it. */
+    /** Who did it: by the link in a mail, or on the booking page. */
     byPerson: string;
+    onPage: string;
     throughCrm: (crm: string) => string;
     /** In the list of a day. */
     day: {
@@ -123,6 +124,20 @@ export interface Texts {
     action: string;
     expiry: string;
     unexpected: string;
+  };
+  /** What somebody has booked on a page, which is not a booking yet. */
+  page: {
+    /** If it is to be a request: instead of the texts of the mail. */
+    requests: Record<PageMailTemplate, MailTexts>;
+    /** The link that books. */
+    confirm: { booking: string; request: string };
+    until: (time: string) => string;
+    /** To the owner of an address that somebody else has entered. */
+    unexpected: (provider: string) => string;
+    /** How many upcoming bookings a person can have. */
+    limit: (bookings: number, provider: string) => string;
+    /** What makes room for another one. */
+    cancelOne: (whom: string) => string;
   };
   /** What to do when the button of a link does not work. */
   fallback: string;

@@ -1,4 +1,4 @@
-import { LinkifyIt } from 'linkify-it';
+import { findBareLinks, prefixedLink } from '@scheduling/presentation';
 import type { AppointmentFacts } from './describe-appointment.ts';
 
 /**
@@ -40,20 +40,7 @@ function removeFromLine(line: string): string {
         .trim();
 }
 
-/** Any scheme with a host, those of calls without one, and `www.`, up to the punctuation after the link. */
-const prefixedLink =
-  /(?:[a-z][a-z0-9+.-]*:\/\/|\bwww\.|\b(?:callto|facetime|facetime-audio|msteams|sips?|skype):)\S+?(?=[)\]>"',;.]*(?:\s|$))/gi;
-
-/**
- * It knows the domains of countries and the oldest others; these are further ones in which services for calls have
- * addresses.
- */
-const linkify = new LinkifyIt({ fuzzyLink: true, fuzzyEmail: false }).tlds(
-  ['app', 'chat', 'cloud', 'dev', 'live', 'meet', 'online', 'team', 'video'],
-  true,
-);
-
 /** Links without a scheme, such as `meet.example.com/abc`. */
 function bareLinksOf(line: string): string[] {
-  return (linkify.match(line) ?? []).map(({ raw }) => raw).filter((raw) => /[/?#]./.test(raw));
+  return findBareLinks(line).filter((link) => /[/?#]./.test(link));
 }

@@ -64,7 +64,7 @@ export async function storeNewMail(
   return callFunction<string | null>(tx, {
     name: 'store_mail',
     request: requestOf(intent),
-    locks: `${intent.crmId} ${intent.customerId ?? intent.userId}`,
+    locks: `${intent.crmId} ${intent.customerId ?? intent.userId ?? intent.aboutId}`,
   });
 }
 

@@ -142,9 +142,17 @@ function partsOf(mail: ProviderMail, { texts, locale }: Language): Omit<MailPart
 }
 
 /** A CRM acts for the provider as well as for the customer, so all that is known is through which CRM. */
-export function causeOf({ actor, crm }: Pick<ProviderMail, 'actor' | 'crm'>, { provider }: Texts): string | undefined {
-  if (actor === byPerson) return provider.byPerson;
+export function causeOf(
+  { actor, crm, template }: Pick<ProviderMail, 'actor' | 'crm' | 'template'>,
+  { provider }: Texts,
+): string | undefined {
+  // Links change what is booked: only the page makes bookings.
+  if (actor === byPerson) return isNew(template) ? provider.onPage : provider.byPerson;
   return actor.startsWith('crm:') ? provider.throughCrm(senderNameOf(crm)) : undefined;
+}
+
+function isNew(template: ProviderMail['template']): boolean {
+  return template === 'provider-booked' || template === 'provider-requested';
 }
 
 function describePerson({ name, note, ...contact }: Person, { provider: { labels } }: Texts): Detail[] {

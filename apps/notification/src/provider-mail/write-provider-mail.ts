@@ -86,7 +86,8 @@ export async function readTold(
   const { customerId, name = '', email, mobile, note } = mailData;
   if (customerId === undefined) return { mailData, person: { name, email, mobile, note } };
   const person = await undefinedIfNotFound(dependencies.customers.getRecipient({ crmId, customerId }));
-  return person && { mailData, person };
+  // What they wrote about this booking, or else what the CRM has noted about them.
+  return person && { mailData, person: { ...person, note: note ?? person.note } };
 }
 
 /** Whether a request is for the same time as when the reminder was due, and has not begun: until then it can be cancelled. */

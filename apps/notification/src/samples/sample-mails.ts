@@ -3,6 +3,7 @@ import type { Crm, Provider } from '@scheduling/contracts/identity/v1';
 import type { MailTemplate, ParticipationMailTemplate } from '@scheduling/runtime';
 import type { MailContent } from '../db/schema.ts';
 import { languages } from '../language/language.ts';
+import { composePageMail } from '../mail/compose-page-mail.ts';
 import { composeParticipationMail } from '../mail/compose-participation-mail.ts';
 import { composeRemovalMail } from '../mail/compose-removal-mail.ts';
 import { composeVerificationMail } from '../mail/compose-verification-mail.ts';
@@ -183,11 +184,35 @@ function samplesOf(situation: Situation): SampleMail[] {
     ...mails,
     { template: 'removed-by-deletion', language, content: removal, before },
     { template: 'email-verification', language, content: verification },
+    ...pageSamplesOf(situation),
     ...sampleProviderMails({ provider, crm, senderAddress, writtenAt }, address, {
       before: mailDataOf({ template: 'booking-confirmed' }, undefined),
       moved: mailDataOf({ template: 'booking-moved', at: laterAppointment }, { template: 'booking-confirmed' }),
     }),
   ];
+}
+
+/** About what was booked, and requested, on the page of the provider. */
+function pageSamplesOf(situation: Situation): SampleMail[] {
+  const { crm } = situation;
+  return (['booking-verification', 'booking-limit'] as const).flatMap((template) =>
+    [false, true].map((requested) => {
+      const mailData = {
+        ...appointment,
+        ...recipientOf(situation),
+        providerId: provider.id,
+        timeZone: provider.timeZone,
+        price: { value: 18.5, currency: 'EUR' },
+        requested,
+        token: template === 'booking-verification' ? 'c2FtcGxlLXRva2VuLW9mLW5vLXVzZS1hdC1hbGw' : undefined,
+        maxPerPerson: 3,
+        expiresAt: new Date(writtenAt.getTime() + 30 * 60_000),
+      };
+      const pageUrl = 'https://booking.example';
+      const content = composePageMail({ mailData, provider, crm, senderAddress, pageUrl, writtenAt });
+      return { template, language: crm.language, content };
+    }),
+  );
 }
 
 /** Each with the one before. */

@@ -7,7 +7,7 @@ import type { Clients } from '../clients.ts';
 import { describePeriod, situationOf, subjectOf } from '../describe-booking.ts';
 import { describeNoTimes, describeWeek } from '../describe-week.ts';
 import { shownStartOf } from '../form-posts.ts';
-import { queryOf } from '../query-of.ts';
+import { dateOf, queryOf } from '../query-of.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
 import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
 import { isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
@@ -110,17 +110,6 @@ function changesOf({ booking, provider, texts, locale }: Visit, { place, descrip
     ...(isOpen && title !== present ? [{ label: labels.newTitle, value: title }] : []),
     ...(where !== before ? [{ label: labels.newPlace, value: where || '–' }] : []),
   ];
-}
-
-/** The date of a week in the address; undefined for what is no date. */
-function dateOf(query: URLSearchParams): string | undefined {
-  const date = query.get('date');
-  if (date === null || !/^\d{4}-\d\d-\d\d$/.test(date)) return undefined;
-  try {
-    return Temporal.PlainDate.from(date).toString();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The place that an address names; undefined if it names none. */

@@ -26,6 +26,7 @@ export const texts: Texts = {
     name: 'Name',
     email: 'E‑Mail-Adresse',
     changes: 'Änderungen',
+    message: 'Nachricht',
     from: 'Bisheriger Termin',
     to: 'Neuer Termin',
     newTitle: 'Neuer Titel',
@@ -185,12 +186,122 @@ export const texts: Texts = {
       noDecision: { title: 'Es wurde nichts entschieden', text: 'Bitte wählen Sie eine der beiden Schaltflächen.' },
     },
   },
+  book: {
+    offers: {
+      title: 'Termin buchen',
+      none: { title: 'Zurzeit keine Online-Buchung', text: 'Auf dieser Seite lässt sich im Moment nichts buchen.' },
+      gone: { title: 'Dieses Angebot gibt es nicht mehr', text: 'Bitte wählen Sie ein anderes.' },
+    },
+    week: {
+      title: (offer) => `Termin wählen: ${offer}`,
+      people: 'Bei wem?',
+      anyone: 'Egal',
+      secondZone: (zone) => `Klein darunter: ${zone}.`,
+      next: (day) => `Nächster freier Termin: ${day}`,
+      allOffers: 'Alle Angebote',
+    },
+    taken: {
+      title: 'Dieser Termin ist nicht mehr frei',
+      text: 'Bitte wählen Sie einen anderen.',
+      kept: 'Alles, was Sie eingegeben haben, ist noch da. Wählen Sie einen anderen Termin, um ihn zu buchen.',
+      noneNear: 'In der Nähe ist kein anderer Termin frei.',
+      freeAgain:
+        'Er ist gerade wieder frei geworden. Bitte senden Sie das Formular noch einmal oder wählen Sie einen anderen Termin.',
+      nearest: 'Nächstliegende freie Termine',
+    },
+    form: {
+      title: 'Ihre Angaben',
+      isHeld: (time) =>
+        `Für Sie freigehalten bis ${time}. Sie können sich auch mehr Zeit nehmen: Danach lässt sich der Termin buchen, solange ihn niemand anders bucht.`,
+      notHeld: 'Dieser Termin ist nicht für Sie freigehalten: Jemand anders könnte ihn vor Ihnen buchen.',
+      needsConfirmation: 'Dies ist eine Anfrage. Erst wenn sie bestätigt ist, ist der Termin gebucht.',
+      otherTime: 'Anderen Termin wählen',
+      allTimes: 'Alle Termine ansehen',
+      labels: { name: 'Name', email: 'E‑Mail-Adresse', mobile: 'Mobilnummer' },
+      optional: (label) => `${label} (freiwillig)`,
+      book: 'Buchen',
+      request: 'Anfrage senden',
+      bookAt: (time) => `${time} buchen`,
+      requestAt: (time) => `${time} anfragen`,
+      invalid: 'Bitte prüfen Sie Ihre Angaben',
+      changed: {
+        title: 'Der Preis hat sich inzwischen geändert',
+        text: (price) =>
+          price === undefined
+            ? 'Es gibt keinen Preis mehr. Bitte prüfen Sie die Angaben, bevor Sie sie noch einmal senden.'
+            : `Er beträgt jetzt ${price}. Bitte prüfen Sie die Angaben, bevor Sie sie noch einmal senden.`,
+      },
+      problems: {
+        name: {
+          missing: 'Geben Sie Ihren Namen ein',
+          tooLong: 'Der Name darf höchstens 60 Zeichen haben',
+          malformed: 'Geben Sie Ihren Namen ohne Internetadressen ein',
+        },
+        email: {
+          missing: 'Geben Sie Ihre E‑Mail-Adresse ein',
+          tooLong: 'Die E‑Mail-Adresse darf höchstens 254 Zeichen haben',
+          malformed: 'Geben Sie eine E‑Mail-Adresse im richtigen Format ein, zum Beispiel name@example.com',
+        },
+        mobile: {
+          missing: 'Geben Sie Ihre Mobilnummer ein',
+          tooLong: 'Die Mobilnummer darf höchstens 255 Zeichen haben',
+          malformed: 'Geben Sie eine Mobilnummer ein, zum Beispiel +49 170 1234567',
+        },
+        message: {
+          missing: 'Geben Sie eine Nachricht ein',
+          tooLong: 'Die Nachricht darf höchstens 500 Zeichen haben',
+          malformed: 'Geben Sie die Nachricht ohne Sonderzeichen ein',
+        },
+      },
+    },
+    done: {
+      booked: { title: 'Gebucht', text: 'Wir freuen uns auf Sie.' },
+      requested: {
+        title: 'Anfrage gesendet',
+        text: 'Der Termin ist noch nicht gebucht. Sobald über Ihre Anfrage entschieden ist, bekommen Sie eine Nachricht.',
+      },
+      mail: (address) => `Wir haben eine E‑Mail an ${address} gesendet.`,
+      change: 'Ansehen, verschieben oder stornieren (öffnet einen neuen Tab)',
+      over: {
+        title: 'Diese Seite ist nicht mehr verfügbar',
+        text: 'Wenn Sie gebucht haben, steht alles in der E‑Mail, die wir Ihnen gesendet haben.',
+      },
+      again: 'Zurück zur Buchungsseite',
+    },
+    sent: {
+      title: 'Dieses Formular wurde schon gesendet',
+      text: 'Alles Weitere steht in der E‑Mail an die Adresse darin. Sonst wurde nichts gebucht.',
+    },
+    pending: {
+      title: (address) => `Öffnen Sie die E‑Mail an ${address}`,
+      text: 'Noch ist nichts gebucht. Öffnen Sie die E‑Mail, die wir Ihnen senden, und folgen Sie innerhalb von 30 Minuten dem Link darin. Wenn sie nicht ankommt, sehen Sie bitte auch im Spam-Ordner nach.',
+      again: 'Zurück zur Buchungsseite',
+    },
+    confirm: {
+      booking: {
+        title: 'Diesen Termin buchen?',
+        text: 'Noch ist nichts gebucht. Erst die Schaltfläche unten bucht den Termin.',
+        button: 'Buchen',
+      },
+      request: {
+        title: 'Diese Anfrage senden?',
+        text: 'Noch ist nichts angefragt. Erst die Schaltfläche unten sendet die Anfrage; gebucht ist der Termin, wenn sie bestätigt ist.',
+        button: 'Anfrage senden',
+      },
+      limit: {
+        title: 'Keine weitere Buchung möglich',
+        text: 'Sie haben hier so viele Buchungen, wie eine Person haben kann. Sobald eine davon vorbei oder storniert ist, können Sie wieder buchen.',
+      },
+    },
+  },
   backToBooking: 'Zurück zur Buchung',
   footer: {
     through: (crm) => `Gebucht über ${crm}`,
+    bookingThrough: (crm) => `Buchung über ${crm}`,
     legal: 'Impressum',
     purpose: 'Wir verwenden Ihre Daten, um diesen Termin zu vereinbaren.',
     privacy: 'Datenschutz',
+    newTab: '(öffnet einen neuen Tab)',
   },
   thisLanguage: 'Deutsch',
   failures: {
@@ -217,6 +328,26 @@ export const texts: Texts = {
     invalid: {
       title: 'Es wurde nichts geändert',
       text: 'Dieses Formular war nicht lesbar. Öffnen Sie den Link in Ihrer E‑Mail und versuchen Sie es noch einmal.',
+    },
+    noBookingPage: {
+      title: 'Seite nicht gefunden',
+      text: 'Unter dieser Adresse gibt es keine Buchungsseite. Bitte prüfen Sie die Schreibweise oder fragen Sie dort nach, woher Sie die Adresse haben.',
+    },
+    deadConfirmation: {
+      title: 'Dieser Link funktioniert nicht',
+      text: 'Er gilt 30 Minuten ab dem Versand der E‑Mail. Mit ihm lässt sich nichts mehr buchen. Bitte verwenden Sie den Link in der neuesten E‑Mail oder buchen Sie noch einmal.',
+    },
+    foreignBooking: {
+      title: 'Es wurde nichts gebucht',
+      text: 'Dieses Formular kam nicht von unserer eigenen Seite. Öffnen Sie die Buchungsseite noch einmal und wählen Sie dort einen Termin.',
+    },
+    invalidBooking: {
+      title: 'Es wurde nichts gebucht',
+      text: 'Dieses Formular war nicht lesbar. Öffnen Sie die Buchungsseite noch einmal und wählen Sie dort einen Termin.',
+    },
+    tooManyBookings: {
+      title: 'Zu viele Versuche',
+      text: 'Aus Ihrem Netz kamen zu viele Versuche. Bitte versuchen Sie es später noch einmal.',
     },
     internal: {
       title: 'Etwas ist schiefgegangen',

@@ -23,6 +23,7 @@ export const texts: Texts = {
     name: 'Name',
     email: 'Email address',
     changes: 'Changes',
+    message: 'Message',
     from: 'Current time',
     to: 'New time',
     newTitle: 'New title',
@@ -165,12 +166,121 @@ export const texts: Texts = {
       noDecision: { title: 'Nothing was decided', text: 'Please choose one of the two buttons.' },
     },
   },
+  book: {
+    offers: {
+      title: 'Book an appointment',
+      none: { title: 'No online booking at present', text: 'At the moment, nothing can be booked on this page.' },
+      gone: { title: 'This offer is no longer available', text: 'Please choose another one.' },
+    },
+    week: {
+      title: (offer) => `Choose a time: ${offer}`,
+      people: 'With whom?',
+      anyone: 'Anyone',
+      secondZone: (zone) => `In small print: ${zone}.`,
+      next: (day) => `Next available time: ${day}`,
+      allOffers: 'All offers',
+    },
+    taken: {
+      title: 'This time is no longer available',
+      text: 'Please choose another one.',
+      kept: 'Everything you have typed is still here. Choose another time to book it.',
+      noneNear: 'There is no other time near it.',
+      freeAgain: 'It has just become available again. Please send the form once more, or choose another time.',
+      nearest: 'Nearest available times',
+    },
+    form: {
+      title: 'Your details',
+      isHeld: (time) =>
+        `Held for you until ${time}. You may take longer: you can still book it then, unless somebody else has.`,
+      notHeld: 'This time is not held for you: somebody else may book it before you do.',
+      needsConfirmation: 'This is a request. It becomes a booking once it has been confirmed.',
+      otherTime: 'Choose another time',
+      allTimes: 'See all times',
+      labels: { name: 'Name', email: 'Email address', mobile: 'Mobile number' },
+      optional: (label) => `${label} (optional)`,
+      book: 'Book',
+      request: 'Send request',
+      bookAt: (time) => `Book ${time}`,
+      requestAt: (time) => `Request ${time}`,
+      invalid: 'Please check your details',
+      changed: {
+        title: 'The price has changed in the meantime',
+        text: (price) =>
+          price === undefined
+            ? 'There is no price any more. Please check the details before you send them again.'
+            : `It is ${price} now. Please check the details before you send them again.`,
+      },
+      problems: {
+        name: {
+          missing: 'Enter your name',
+          tooLong: 'The name may have at most 60 characters',
+          malformed: 'Enter your name, without web addresses',
+        },
+        email: {
+          missing: 'Enter your email address',
+          tooLong: 'The email address may have at most 254 characters',
+          malformed: 'Enter an email address in the correct format, like name@example.com',
+        },
+        mobile: {
+          missing: 'Enter your mobile number',
+          tooLong: 'The mobile number may have at most 255 characters',
+          malformed: 'Enter a mobile number, like +44 7700 900123',
+        },
+        message: {
+          missing: 'Enter a message',
+          tooLong: 'The message may have at most 500 characters',
+          malformed: 'Enter a message without special characters',
+        },
+      },
+    },
+    done: {
+      booked: { title: 'Booked', text: 'We look forward to seeing you.' },
+      requested: {
+        title: 'Request sent',
+        text: 'It is not a booking yet. We will let you know as soon as it has been decided.',
+      },
+      mail: (address) => `We have sent an email to ${address}.`,
+      change: 'See, move or cancel (opens in a new tab)',
+      over: {
+        title: 'This page is no longer available',
+        text: 'If you have booked, all details are in the email that we have sent you.',
+      },
+      again: 'Back to the booking page',
+    },
+    sent: {
+      title: 'This form has already been sent',
+      text: 'All details are in the email to the address in it. Nothing else was booked.',
+    },
+    pending: {
+      title: (address) => `Open the email to ${address}`,
+      text: 'Nothing is booked yet. Open the email that we are sending you, and follow its link within 30 minutes. If it does not arrive, please look in your spam folder, too.',
+      again: 'Back to the booking page',
+    },
+    confirm: {
+      booking: {
+        title: 'Book this appointment?',
+        text: 'Nothing is booked yet. The button below books it.',
+        button: 'Book',
+      },
+      request: {
+        title: 'Send this request?',
+        text: 'Nothing is requested yet. The button below sends the request, which has to be confirmed before it is a booking.',
+        button: 'Send request',
+      },
+      limit: {
+        title: 'No more bookings possible',
+        text: 'You have as many bookings here as one person can have. Once one of them is over or cancelled, you can book again.',
+      },
+    },
+  },
   backToBooking: 'Back to the booking',
   footer: {
     through: (crm) => `Booked through ${crm}`,
+    bookingThrough: (crm) => `Booking through ${crm}`,
     legal: 'Legal notice',
     purpose: 'We use your data to arrange this appointment.',
     privacy: 'Privacy notice',
+    newTab: '(opens in a new tab)',
   },
   thisLanguage: 'English',
   failures: {
@@ -191,6 +301,26 @@ export const texts: Texts = {
     invalid: {
       title: 'Nothing was changed',
       text: 'This form could not be read. Open the link in your email and try again.',
+    },
+    noBookingPage: {
+      title: 'Page not found',
+      text: 'There is no booking page at this address. Please check its spelling, or ask whoever gave it to you.',
+    },
+    deadConfirmation: {
+      title: 'This link does not work',
+      text: 'It works for 30 minutes after the email was sent. Nothing is booked by it any more. Please use the link in the latest email, or book again.',
+    },
+    foreignBooking: {
+      title: 'Nothing was booked',
+      text: 'This form did not come from our own page. Open the booking page again and choose a time there.',
+    },
+    invalidBooking: {
+      title: 'Nothing was booked',
+      text: 'This form could not be read. Open the booking page again and choose a time there.',
+    },
+    tooManyBookings: {
+      title: 'Too many attempts',
+      text: 'There were too many attempts from your network. Please try again later.',
     },
     internal: { title: 'Something went wrong', text: 'The error is on our side. Please try again later.' },
   },

@@ -18,7 +18,12 @@ export type Failure =
   | 'tooMany'
   | 'foreignForm'
   | 'invalid'
-  | 'internal';
+  | 'internal'
+  | 'noBookingPage'
+  | 'deadConfirmation'
+  | 'foreignBooking'
+  | 'invalidBooking'
+  | 'tooManyBookings';
 
 export interface Notice {
   title: string;
@@ -49,6 +54,64 @@ export interface DecideTexts {
 /** Where a request is, as its page says it to the provider. */
 export type Stage = 'waiting' | 'lapsed' | 'confirmed' | 'declined' | 'booked' | 'cancelled';
 
+/** What a person types on a booking page. */
+export type PersonField = 'name' | 'email' | 'mobile' | 'message';
+
+/** What is wrong with it. */
+export type FieldProblem = 'missing' | 'tooLong' | 'malformed';
+
+/** The pages on which persons book. */
+export interface BookTexts {
+  offers: {
+    title: string;
+    none: Notice;
+    /** An offer that the address names. */
+    gone: Notice;
+  };
+  week: {
+    title: (offer: string) => string;
+    /** Above the persons to choose from. */
+    people: string;
+    anyone: string;
+    secondZone: (zone: string) => string;
+    next: (day: string) => string;
+    allOffers: string;
+  };
+  /** `kept`: of a form; `freeAgain`: a moment later. */
+  taken: Notice & { noneNear: string; kept: string; freeAgain: string; nearest: string };
+  form: {
+    title: string;
+    isHeld: (time: string) => string;
+    notHeld: string;
+    needsConfirmation: string;
+    otherTime: string;
+    allTimes: string;
+    labels: { name: string; email: string; mobile: string };
+    optional: (label: string) => string;
+    /** What sends a booking, or a request. */
+    book: string;
+    request: string;
+    /** The same for another time. */
+    bookAt: (time: string) => string;
+    requestAt: (time: string) => string;
+    invalid: string;
+    changed: { title: string; text: (price: string | undefined) => string };
+    problems: Record<PersonField, Record<FieldProblem, string>>;
+  };
+  done: Record<'booked' | 'requested', Notice> & {
+    mail: (address: string) => string;
+    change: string;
+    over: Notice;
+    again: string;
+  };
+  /** Of a form that was sent before, perhaps by somebody else. */
+  sent: Notice;
+  /** Before the mail is opened. */
+  pending: { title: (address: string) => string; text: string; again: string };
+  /** After it. */
+  confirm: Record<Subject, { title: string; text: string; button: string }> & { limit: Notice };
+}
+
 /** All texts of a language. The hyphen in a German "E-Mail" is non-breaking. */
 export interface Texts {
   sandbox: string;
@@ -64,6 +127,7 @@ export interface Texts {
     name: string;
     email: string;
     changes: string;
+    message: string;
     from: string;
     to: string;
     newTitle: string;
@@ -103,9 +167,18 @@ export interface Texts {
   /** The time of the booking is another one than the form has shown. */
   changed: Notice;
   decide: DecideTexts;
+  book: BookTexts;
   backToBooking: string;
-  /** `through`: whose software the provider uses. */
-  footer: { through: (crm: string) => string; legal: string; purpose: string; privacy: string };
+  /** `through`: whose software the provider uses; `newTab`: of a link that opens one. */
+  footer: {
+    through: (crm: string) => string;
+    /** Before anything is booked. */
+    bookingThrough: (crm: string) => string;
+    legal: string;
+    purpose: string;
+    privacy: string;
+    newTab: string;
+  };
   /** In the language itself: the page in it. */
   thisLanguage: string;
   failures: Record<Failure, Notice>;

@@ -147,6 +147,18 @@ export const texts: PartialTexts = {
       headline: 'Ihre Kundendaten wurden gelöscht',
       lead: 'Sie nehmen an diesem Termin nicht mehr teil. Dies ist die letzte Nachricht dazu.',
     },
+    'booking-verification': {
+      subject: (about, when) => `Bitte bestätigen: ${when} – ${about}`,
+      status: 'Noch nicht gebucht',
+      headline: 'Bitte bestätigen Sie Ihre Buchung',
+      lead: 'Noch ist nichts gebucht. Der Platz ist nicht für Sie reserviert: Bis Sie bestätigen, können andere ihn buchen.',
+    },
+    'booking-limit': {
+      subject: (about, when) => `Nicht gebucht: ${when} – ${about}`,
+      status: 'Nicht gebucht',
+      headline: 'Diese Buchung ist nicht zustande gekommen',
+      lead: 'Sie haben bereits bevorstehende Buchungen, und weitere sind nicht möglich.',
+    },
     'email-verification': {
       subject: (about) => `Bitte bestätigen Sie Ihre E-Mail-Adresse für ${about}`,
       status: 'Noch ein Schritt',
@@ -230,6 +242,7 @@ export const texts: PartialTexts = {
     decide: 'Bestätigen oder ablehnen',
     decideUntil: (start) => `Möglich bis zum Beginn am ${start}. Der Link ist nur für Sie bestimmt.`,
     byPerson: 'Die Kundin oder der Kunde hat dafür den Link in der E-Mail benutzt.',
+    onPage: 'Die Kundin oder der Kunde hat dafür die Buchungsseite benutzt.',
     throughCrm: (crm) => `Das geschah über ${crm}.`,
     day: {
       bookings: (booked, requested) => {
@@ -251,6 +264,30 @@ export const texts: PartialTexts = {
     expiry: 'Der Link ist 24 Stunden gültig und kann einmal verwendet werden.',
     unexpected:
       'Sie kennen dieses Konto nicht? Dann können Sie diese E‑Mail ignorieren: Ohne Ihre Bestätigung geschieht nichts.',
+  },
+  page: {
+    requests: {
+      'booking-verification': {
+        subject: (about, when) => `Bitte bestätigen: ${when} – ${about}`,
+        status: 'Noch nicht angefragt',
+        headline: 'Bitte bestätigen Sie Ihre Anfrage',
+        lead: 'Noch ist nichts gebucht oder angefragt, und es ist kein Platz für Sie reserviert. Wenn Sie bestätigen, bekommen Sie eine Nachricht, sobald über Ihre Anfrage entschieden ist.',
+      },
+      'booking-limit': {
+        subject: (about, when) => `Nicht angefragt: ${when} – ${about}`,
+        status: 'Nicht angefragt',
+        headline: 'Diese Anfrage ist nicht zustande gekommen',
+        lead: 'Sie haben bereits bevorstehende Buchungen, und weitere sind nicht möglich.',
+      },
+    },
+    confirm: { booking: 'Buchung bestätigen', request: 'Anfrage bestätigen' },
+    until: (time) => `Der Link funktioniert bis ${time}.`,
+    unexpected: (provider) =>
+      `Jemand hat diese Adresse auf der Buchungsseite von ${provider} eingegeben. Wenn Sie das nicht waren, müssen Sie nichts tun.`,
+    limit: (bookings, provider) =>
+      `Auf der Buchungsseite von ${provider} kann eine Person ${bookings === 1 ? 'eine bevorstehende Buchung' : `${bookings} bevorstehende Buchungen`} haben, Anfragen mitgezählt.`,
+    cancelOne: (whom) =>
+      `Um diesen Termin trotzdem zu buchen, stornieren Sie bitte zuerst einen anderen über den Link in der E‑Mail dazu, oder wenden Sie sich ${whom}`,
   },
   fallback: 'Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse im Browser:',
   automatic: 'Diese Nachricht wurde automatisch verschickt.',

@@ -147,6 +147,18 @@ export const texts: Texts = {
       headline: 'Your customer data was deleted',
       lead: 'You no longer take part in this appointment. This is the last message about it.',
     },
+    'booking-verification': {
+      subject: (about, when) => `Please confirm: ${when} – ${about}`,
+      status: 'Not booked yet',
+      headline: 'Please confirm your booking',
+      lead: 'Nothing is booked yet. The place is not kept for you: until you confirm, others can book it.',
+    },
+    'booking-limit': {
+      subject: (about, when) => `Not booked: ${when} – ${about}`,
+      status: 'Not booked',
+      headline: 'This booking was not made',
+      lead: 'You already have upcoming bookings, and more are not possible.',
+    },
     'email-verification': {
       subject: (about) => `Please confirm your email address for ${about}`,
       status: 'One more step',
@@ -229,6 +241,7 @@ export const texts: Texts = {
     decide: 'Confirm or decline',
     decideUntil: (start) => `Possible until the start, ${start}. The link is for you only.`,
     byPerson: 'The customer did this using the link in their email.',
+    onPage: 'The customer did this on the booking page.',
     throughCrm: (crm) => `This was done through ${crm}.`,
     day: {
       bookings: (booked, requested) => {
@@ -249,6 +262,30 @@ export const texts: Texts = {
     action: 'Confirm email address',
     expiry: 'The link is valid for 24 hours and can be used once.',
     unexpected: 'Don’t recognise this account? You can ignore this email: nothing happens unless you confirm.',
+  },
+  page: {
+    requests: {
+      'booking-verification': {
+        subject: (about, when) => `Please confirm: ${when} – ${about}`,
+        status: 'Not requested yet',
+        headline: 'Please confirm your request',
+        lead: 'Nothing is booked or requested yet, and no place is kept for you. Once you confirm, we will let you know as soon as your request has been decided.',
+      },
+      'booking-limit': {
+        subject: (about, when) => `Not requested: ${when} – ${about}`,
+        status: 'Not requested',
+        headline: 'This request was not made',
+        lead: 'You already have upcoming bookings, and more are not possible.',
+      },
+    },
+    confirm: { booking: 'Confirm booking', request: 'Confirm request' },
+    until: (time) => `The link works until ${time}.`,
+    unexpected: (provider) =>
+      `Somebody entered this address on the booking page of ${provider}. If that was not you, you do not need to do anything.`,
+    limit: (bookings, provider) =>
+      `On the booking page of ${provider}, one person can have ${bookings} upcoming ${bookings === 1 ? 'booking' : 'bookings'}, including requests.`,
+    cancelOne: (whom) =>
+      `To make it all the same, first cancel another one by the link in its email, or contact ${whom}`,
   },
   fallback: 'If the button does not work, open this address in your browser:',
   automatic: 'This message was sent automatically.',

@@ -238,6 +238,62 @@ export function confirmationToNumber(object: Confirmation): number {
   }
 }
 
+/** Whether the form of a booking page asks for a mobile number. */
+export const AskMobile = {
+  UNSPECIFIED: "ASK_MOBILE_UNSPECIFIED",
+  NO: "ASK_MOBILE_NO",
+  OPTIONAL: "ASK_MOBILE_OPTIONAL",
+  REQUIRED: "ASK_MOBILE_REQUIRED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type AskMobile = typeof AskMobile[keyof typeof AskMobile];
+
+export namespace AskMobile {
+  export type UNSPECIFIED = typeof AskMobile.UNSPECIFIED;
+  export type NO = typeof AskMobile.NO;
+  export type OPTIONAL = typeof AskMobile.OPTIONAL;
+  export type REQUIRED = typeof AskMobile.REQUIRED;
+  export type UNRECOGNIZED = typeof AskMobile.UNRECOGNIZED;
+}
+
+export function askMobileFromJSON(object: any): AskMobile {
+  switch (object) {
+    case 0:
+    case "ASK_MOBILE_UNSPECIFIED":
+      return AskMobile.UNSPECIFIED;
+    case 1:
+    case "ASK_MOBILE_NO":
+      return AskMobile.NO;
+    case 2:
+    case "ASK_MOBILE_OPTIONAL":
+      return AskMobile.OPTIONAL;
+    case 3:
+    case "ASK_MOBILE_REQUIRED":
+      return AskMobile.REQUIRED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return AskMobile.UNRECOGNIZED;
+  }
+}
+
+export function askMobileToNumber(object: AskMobile): number {
+  switch (object) {
+    case AskMobile.UNSPECIFIED:
+      return 0;
+    case AskMobile.NO:
+      return 1;
+    case AskMobile.OPTIONAL:
+      return 2;
+    case AskMobile.REQUIRED:
+      return 3;
+    case AskMobile.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 /** What the events of a subscription tell of those who take part. */
 export const CalendarDetails = {
   UNSPECIFIED: "CALENDAR_DETAILS_UNSPECIFIED",
@@ -1033,6 +1089,14 @@ export interface FindEmbeddedParticipationsResponse {
   participationIds: string[];
 }
 
+export interface ForgetAddressRequest {
+  crmId: string;
+  email: string;
+}
+
+export interface ForgetAddressResponse {
+}
+
 export interface ForgetReferenceRequest {
   crmId: string;
   customerId: string;
@@ -1229,6 +1293,13 @@ export interface BookingRules {
   selfService: boolean;
   /** The hour at which the provider gets the list of the day, 0 to 23; absent: never. */
   dailyList?: number | undefined;
+  askMobile: AskMobile;
+  /** Origins whose pages may show the booking page in a frame. */
+  embedOn: string[];
+  /** Of the provider: pages know it by that. */
+  providerId: string;
+  /** Whether a booking on the page has to be confirmed by a mail. */
+  verifyEmail: boolean;
 }
 
 export interface GetBookingRulesRequest {
@@ -1266,6 +1337,9 @@ export interface UpdateBookingRulesRequest {
     | undefined;
   /** Removes the daily list. */
   noDailyList?: boolean | undefined;
+  askMobile?: AskMobile | undefined;
+  embedOn?: Origins | undefined;
+  verifyEmail?: boolean | undefined;
 }
 
 export interface UpdateBookingRulesResponse {
@@ -1277,8 +1351,288 @@ export interface Reminders {
   minutes: number[];
 }
 
+export interface Origins {
+  origins: string[];
+}
+
 export interface Offers {
   offers: Offer[];
+}
+
+/** What the rules of a provider say of its booking page. */
+export interface BookingPage {
+  providerId: string;
+  /** IANA name, of the provider. */
+  timeZone: string;
+  /** By the CRM's clock. */
+  now?: Date | undefined;
+  offers: PageOffer[];
+  confirmation: Confirmation;
+  askMobile: AskMobile;
+  /** Origins whose pages may show this page in a frame. */
+  embedOn: string[];
+}
+
+export interface PageOffer {
+  /** By which requests name it: its product reference, with an addition if several offers have the same. It stays the same as long as product, name and duration do. */
+  key: string;
+  name: string;
+  /** In minutes. */
+  duration: number;
+  price?: Price | undefined;
+  resources: OfferedResource[];
+}
+
+export interface GetBookingPageRequest {
+  providerId: string;
+}
+
+export interface GetBookingPageResponse {
+  page?: BookingPage | undefined;
+}
+
+export interface ListPageTimesRequest {
+  providerId: string;
+  /** The key of an offer. */
+  offer: string;
+  /** Absent: any resource of the offer. At each time, the one with the most places on that day is answered. */
+  resourceReference?:
+    | string
+    | undefined;
+  /** A date, YYYY-MM-DD, of the week; absent: the first week that has a time, if one of the next 13 has. */
+  date?:
+    | string
+    | undefined;
+  /** A choice, the place of which counts as free if it is held. */
+  choice?: string | undefined;
+}
+
+export interface ListPageTimesResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** The Monday of the week, YYYY-MM-DD in the provider's time zone. Absent if no week has a time. */
+  monday?:
+    | string
+    | undefined;
+  /** By start. */
+  times: PageTime[];
+  /** Whether there is a week before it, and one after it among the next 13 weeks. Later ones can be asked for all the same. */
+  hasPrevious: boolean;
+  hasNext: boolean;
+  /** Of a week without a time: the first one after it, if there is one within 92 days. */
+  next?: Date | undefined;
+}
+
+export interface PageTime {
+  start?: Date | undefined;
+  end?: Date | undefined;
+  resourceReference: string;
+}
+
+export interface ListNearestPageTimesRequest {
+  providerId: string;
+  offer: string;
+  resourceReference?: string | undefined;
+  start?: Date | undefined;
+  choice?: string | undefined;
+}
+
+export interface ListNearestPageTimesResponse {
+  page?: BookingPage | undefined;
+  times: PageTime[];
+}
+
+export interface ChoosePageTimeRequest {
+  providerId: string;
+  offer: string;
+  resourceReference?: string | undefined;
+  start?:
+    | Date
+    | undefined;
+  /** An earlier one, which is released. */
+  choice?: string | undefined;
+}
+
+export interface ChoosePageTimeResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** A random UUID. Whoever has it can complete the booking. */
+  choice: string;
+  place?: PagePlace | undefined;
+}
+
+/** A place that is chosen. */
+export interface PagePlace {
+  start?: Date | undefined;
+  end?: Date | undefined;
+  resourceReference: string;
+  address?: Location | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Of an open appointment, which may have another title than the offer. */
+  description?:
+    | string
+    | undefined;
+  /** Until when it is held; absent: it is not. */
+  heldUntil?: Date | undefined;
+}
+
+export interface GetPageChoiceRequest {
+  providerId: string;
+  offer: string;
+  resourceReference: string;
+  start?: Date | undefined;
+  choice: string;
+}
+
+export interface GetPageChoiceResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** Absent if it has been booked. */
+  place?: PagePlace | undefined;
+}
+
+export interface BookPageTimeRequest {
+  providerId: string;
+  offer: string;
+  resourceReference: string;
+  start?: Date | undefined;
+  choice: string;
+  /** That the person was shown; absent: none. */
+  price?: Price | undefined;
+  name: string;
+  email: string;
+  mobile?:
+    | string
+    | undefined;
+  /** To the provider; at most 500 characters. */
+  note?:
+    | string
+    | undefined;
+  /** BCP 47 language tag. */
+  language: string;
+  /** Whether the person has to confirm it by a mail, whatever the rules say. */
+  stepUp: boolean;
+}
+
+export interface BookPageTimeResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** For GetPageBooking. Nobody else has it: a choice may have come from somebody else than the person. */
+  receipt: string;
+  /** Nothing is booked yet: the person has to confirm it by the link in a mail. */
+  pending: boolean;
+}
+
+export interface GetPageBookingRequest {
+  providerId: string;
+  receipt: string;
+}
+
+export interface GetPageBookingResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** Absent if it is to be confirmed. */
+  booking?:
+    | OwnBooking
+    | undefined;
+  /** Of the link by which the person changes it; absent if the rules say that there is none. */
+  token?:
+    | string
+    | undefined;
+  /** Of a booking that is to be confirmed: to where the mail goes, so that whoever has sent the form finds a typing error. */
+  email?:
+    | string
+    | undefined;
+  /** Of the booking. */
+  resourceReference?: string | undefined;
+}
+
+export interface GetPendingBookingRequest {
+  token: string;
+}
+
+export interface GetPendingBookingResponse {
+  page?:
+    | BookingPage
+    | undefined;
+  /** Of the page on which it was chosen: its place may still be held. */
+  choice: string;
+  /** Absent if it cannot be booked any more, or has been. */
+  place?:
+    | PagePlace
+    | undefined;
+  /** Of the booking, once it is made. */
+  receipt?:
+    | string
+    | undefined;
+  /** The key of the offer. */
+  offer: string;
+  resourceReference: string;
+  start?: Date | undefined;
+  name: string;
+  note?:
+    | string
+    | undefined;
+  /** BCP 47 language tag, of the page on which it was chosen. */
+  language: string;
+}
+
+export interface ConfirmPendingBookingRequest {
+  token: string;
+  resourceReference: string;
+  start?:
+    | Date
+    | undefined;
+  /** That the person was shown; absent: none. */
+  price?: Price | undefined;
+}
+
+export interface ConfirmPendingBookingResponse {
+  page?: BookingPage | undefined;
+  receipt: string;
+}
+
+export interface GetPendingBookingMailDataRequest {
+  crmId: string;
+  pendingBookingId: string;
+}
+
+export interface GetPendingBookingMailDataResponse {
+  providerId: string;
+  /** Of the person, as they have said. */
+  name: string;
+  email: string;
+  /** BCP 47 language tag. */
+  language: string;
+  /** The name of the offer. */
+  description: string;
+  start?: Date | undefined;
+  end?:
+    | Date
+    | undefined;
+  /** IANA name, of the provider. */
+  timeZone: string;
+  address?: Location | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** What is asked for is a request, which the provider has to confirm. */
+  requested: boolean;
+  /** Of the link by which the person confirms it. Absent if they have as many bookings as the rules permit. */
+  token?:
+    | string
+    | undefined;
+  /** How many future bookings the rules permit. */
+  maxPerPerson: number;
+  /** Until when the link works, by the real time. */
+  expiresAt?: Date | undefined;
 }
 
 export interface ListReferencesRequest {
@@ -8730,6 +9084,116 @@ export const FindEmbeddedParticipationsResponse: MessageFns<FindEmbeddedParticip
   },
 };
 
+function createBaseForgetAddressRequest(): ForgetAddressRequest {
+  return { crmId: "", email: "" };
+}
+
+export const ForgetAddressRequest: MessageFns<ForgetAddressRequest> = {
+  encode(message: ForgetAddressRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.email !== "") {
+      writer.uint32(18).string(message.email);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetAddressRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetAddressRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ForgetAddressRequest>): ForgetAddressRequest {
+    return ForgetAddressRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ForgetAddressRequest>): ForgetAddressRequest {
+    const message = createBaseForgetAddressRequest();
+    message.crmId = object.crmId ?? "";
+    message.email = object.email ?? "";
+    return message;
+  },
+};
+
+function createBaseForgetAddressResponse(): ForgetAddressResponse {
+  return {};
+}
+
+export const ForgetAddressResponse: MessageFns<ForgetAddressResponse> = {
+  encode(_: ForgetAddressResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetAddressResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetAddressResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ForgetAddressResponse>): ForgetAddressResponse {
+    return ForgetAddressResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ForgetAddressResponse>): ForgetAddressResponse {
+    const message = createBaseForgetAddressResponse();
+    return message;
+  },
+};
+
 function createBaseForgetReferenceRequest(): ForgetReferenceRequest {
   return { crmId: "", customerId: "", version: 0 };
 }
@@ -10595,6 +11059,10 @@ function createBaseBookingRules(): BookingRules {
     offers: [],
     selfService: false,
     dailyList: undefined,
+    askMobile: AskMobile.UNSPECIFIED,
+    embedOn: [],
+    providerId: "",
+    verifyEmail: false,
   };
 }
 
@@ -10636,6 +11104,18 @@ export const BookingRules: MessageFns<BookingRules> = {
     }
     if (message.dailyList !== undefined) {
       writer.uint32(88).uint32(message.dailyList);
+    }
+    if (message.askMobile !== AskMobile.UNSPECIFIED) {
+      writer.uint32(96).int32(askMobileToNumber(message.askMobile));
+    }
+    for (const v of message.embedOn) {
+      writer.uint32(106).string(v!);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(114).string(message.providerId);
+    }
+    if (message.verifyEmail !== false) {
+      writer.uint32(120).bool(message.verifyEmail);
     }
     return writer;
   },
@@ -10751,6 +11231,38 @@ export const BookingRules: MessageFns<BookingRules> = {
             message.dailyList = reader.uint32();
             continue;
           }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.askMobile = askMobileFromJSON(reader.int32());
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.embedOn.push(reader.string());
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.verifyEmail = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10779,6 +11291,10 @@ export const BookingRules: MessageFns<BookingRules> = {
     message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
     message.selfService = object.selfService ?? false;
     message.dailyList = object.dailyList ?? undefined;
+    message.askMobile = object.askMobile ?? AskMobile.UNSPECIFIED;
+    message.embedOn = object.embedOn?.map((e) => e) || [];
+    message.providerId = object.providerId ?? "";
+    message.verifyEmail = object.verifyEmail ?? false;
     return message;
   },
 };
@@ -10925,6 +11441,9 @@ function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
     defaultSelfService: undefined,
     dailyList: undefined,
     noDailyList: undefined,
+    askMobile: undefined,
+    embedOn: undefined,
+    verifyEmail: undefined,
   };
 }
 
@@ -10977,6 +11496,15 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     }
     if (message.noDailyList !== undefined) {
       writer.uint32(128).bool(message.noDailyList);
+    }
+    if (message.askMobile !== undefined) {
+      writer.uint32(136).int32(askMobileToNumber(message.askMobile));
+    }
+    if (message.embedOn !== undefined) {
+      Origins.encode(message.embedOn, writer.uint32(146).fork()).join();
+    }
+    if (message.verifyEmail !== undefined) {
+      writer.uint32(152).bool(message.verifyEmail);
     }
     return writer;
   },
@@ -11122,6 +11650,30 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
             message.noDailyList = reader.bool();
             continue;
           }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.askMobile = askMobileFromJSON(reader.int32());
+            continue;
+          }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.embedOn = Origins.decode(reader, reader.uint32());
+            continue;
+          }
+          case 19: {
+            if (tag !== 152) {
+              break;
+            }
+
+            message.verifyEmail = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -11159,6 +11711,11 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     message.defaultSelfService = object.defaultSelfService ?? undefined;
     message.dailyList = object.dailyList ?? undefined;
     message.noDailyList = object.noDailyList ?? undefined;
+    message.askMobile = object.askMobile ?? undefined;
+    message.embedOn = (object.embedOn !== undefined && object.embedOn !== null)
+      ? Origins.fromPartial(object.embedOn)
+      : undefined;
+    message.verifyEmail = object.verifyEmail ?? undefined;
     return message;
   },
 };
@@ -11289,6 +11846,61 @@ export const Reminders: MessageFns<Reminders> = {
   },
 };
 
+function createBaseOrigins(): Origins {
+  return { origins: [] };
+}
+
+export const Origins: MessageFns<Origins> = {
+  encode(message: Origins, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.origins) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Origins {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOrigins();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.origins.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Origins>): Origins {
+    return Origins.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Origins>): Origins {
+    const message = createBaseOrigins();
+    message.origins = object.origins?.map((e) => e) || [];
+    return message;
+  },
+};
+
 function createBaseOffers(): Offers {
   return { offers: [] };
 }
@@ -11340,6 +11952,2467 @@ export const Offers: MessageFns<Offers> = {
   fromPartial(object: DeepPartial<Offers>): Offers {
     const message = createBaseOffers();
     message.offers = object.offers?.map((e) => Offer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseBookingPage(): BookingPage {
+  return {
+    providerId: "",
+    timeZone: "",
+    now: undefined,
+    offers: [],
+    confirmation: Confirmation.UNSPECIFIED,
+    askMobile: AskMobile.UNSPECIFIED,
+    embedOn: [],
+  };
+}
+
+export const BookingPage: MessageFns<BookingPage> = {
+  encode(message: BookingPage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(18).string(message.timeZone);
+    }
+    if (message.now !== undefined) {
+      Timestamp.encode(toTimestamp(message.now), writer.uint32(26).fork()).join();
+    }
+    for (const v of message.offers) {
+      PageOffer.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.confirmation !== Confirmation.UNSPECIFIED) {
+      writer.uint32(40).int32(confirmationToNumber(message.confirmation));
+    }
+    if (message.askMobile !== AskMobile.UNSPECIFIED) {
+      writer.uint32(48).int32(askMobileToNumber(message.askMobile));
+    }
+    for (const v of message.embedOn) {
+      writer.uint32(58).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookingPage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookingPage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.now = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.offers.push(PageOffer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.confirmation = confirmationFromJSON(reader.int32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.askMobile = askMobileFromJSON(reader.int32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.embedOn.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookingPage>): BookingPage {
+    return BookingPage.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookingPage>): BookingPage {
+    const message = createBaseBookingPage();
+    message.providerId = object.providerId ?? "";
+    message.timeZone = object.timeZone ?? "";
+    message.now = object.now ?? undefined;
+    message.offers = object.offers?.map((e) => PageOffer.fromPartial(e)) || [];
+    message.confirmation = object.confirmation ?? Confirmation.UNSPECIFIED;
+    message.askMobile = object.askMobile ?? AskMobile.UNSPECIFIED;
+    message.embedOn = object.embedOn?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBasePageOffer(): PageOffer {
+  return { key: "", name: "", duration: 0, price: undefined, resources: [] };
+}
+
+export const PageOffer: MessageFns<PageOffer> = {
+  encode(message: PageOffer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.duration !== 0) {
+      writer.uint32(24).uint32(message.duration);
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.resources) {
+      OfferedResource.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PageOffer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePageOffer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.duration = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resources.push(OfferedResource.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PageOffer>): PageOffer {
+    return PageOffer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PageOffer>): PageOffer {
+    const message = createBasePageOffer();
+    message.key = object.key ?? "";
+    message.name = object.name ?? "";
+    message.duration = object.duration ?? 0;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.resources = object.resources?.map((e) => OfferedResource.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseGetBookingPageRequest(): GetBookingPageRequest {
+  return { providerId: "" };
+}
+
+export const GetBookingPageRequest: MessageFns<GetBookingPageRequest> = {
+  encode(message: GetBookingPageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookingPageRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookingPageRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookingPageRequest>): GetBookingPageRequest {
+    return GetBookingPageRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookingPageRequest>): GetBookingPageRequest {
+    const message = createBaseGetBookingPageRequest();
+    message.providerId = object.providerId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetBookingPageResponse(): GetBookingPageResponse {
+  return { page: undefined };
+}
+
+export const GetBookingPageResponse: MessageFns<GetBookingPageResponse> = {
+  encode(message: GetBookingPageResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetBookingPageResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetBookingPageResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetBookingPageResponse>): GetBookingPageResponse {
+    return GetBookingPageResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetBookingPageResponse>): GetBookingPageResponse {
+    const message = createBaseGetBookingPageResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListPageTimesRequest(): ListPageTimesRequest {
+  return { providerId: "", offer: "", resourceReference: undefined, date: undefined, choice: undefined };
+}
+
+export const ListPageTimesRequest: MessageFns<ListPageTimesRequest> = {
+  encode(message: ListPageTimesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.offer !== "") {
+      writer.uint32(18).string(message.offer);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.date !== undefined) {
+      writer.uint32(34).string(message.date);
+    }
+    if (message.choice !== undefined) {
+      writer.uint32(42).string(message.choice);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPageTimesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPageTimesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.date = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListPageTimesRequest>): ListPageTimesRequest {
+    return ListPageTimesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListPageTimesRequest>): ListPageTimesRequest {
+    const message = createBaseListPageTimesRequest();
+    message.providerId = object.providerId ?? "";
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.date = object.date ?? undefined;
+    message.choice = object.choice ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListPageTimesResponse(): ListPageTimesResponse {
+  return { page: undefined, monday: undefined, times: [], hasPrevious: false, hasNext: false, next: undefined };
+}
+
+export const ListPageTimesResponse: MessageFns<ListPageTimesResponse> = {
+  encode(message: ListPageTimesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.monday !== undefined) {
+      writer.uint32(18).string(message.monday);
+    }
+    for (const v of message.times) {
+      PageTime.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.hasPrevious !== false) {
+      writer.uint32(32).bool(message.hasPrevious);
+    }
+    if (message.hasNext !== false) {
+      writer.uint32(40).bool(message.hasNext);
+    }
+    if (message.next !== undefined) {
+      Timestamp.encode(toTimestamp(message.next), writer.uint32(50).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPageTimesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPageTimesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.monday = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.times.push(PageTime.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.hasPrevious = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.hasNext = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.next = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListPageTimesResponse>): ListPageTimesResponse {
+    return ListPageTimesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListPageTimesResponse>): ListPageTimesResponse {
+    const message = createBaseListPageTimesResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.monday = object.monday ?? undefined;
+    message.times = object.times?.map((e) => PageTime.fromPartial(e)) || [];
+    message.hasPrevious = object.hasPrevious ?? false;
+    message.hasNext = object.hasNext ?? false;
+    message.next = object.next ?? undefined;
+    return message;
+  },
+};
+
+function createBasePageTime(): PageTime {
+  return { start: undefined, end: undefined, resourceReference: "" };
+}
+
+export const PageTime: MessageFns<PageTime> = {
+  encode(message: PageTime, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(10).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(18).fork()).join();
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PageTime {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePageTime();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PageTime>): PageTime {
+    return PageTime.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PageTime>): PageTime {
+    const message = createBasePageTime();
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.resourceReference = object.resourceReference ?? "";
+    return message;
+  },
+};
+
+function createBaseListNearestPageTimesRequest(): ListNearestPageTimesRequest {
+  return { providerId: "", offer: "", resourceReference: undefined, start: undefined, choice: undefined };
+}
+
+export const ListNearestPageTimesRequest: MessageFns<ListNearestPageTimesRequest> = {
+  encode(message: ListNearestPageTimesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.offer !== "") {
+      writer.uint32(18).string(message.offer);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    if (message.choice !== undefined) {
+      writer.uint32(42).string(message.choice);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListNearestPageTimesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListNearestPageTimesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListNearestPageTimesRequest>): ListNearestPageTimesRequest {
+    return ListNearestPageTimesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListNearestPageTimesRequest>): ListNearestPageTimesRequest {
+    const message = createBaseListNearestPageTimesRequest();
+    message.providerId = object.providerId ?? "";
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.start = object.start ?? undefined;
+    message.choice = object.choice ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListNearestPageTimesResponse(): ListNearestPageTimesResponse {
+  return { page: undefined, times: [] };
+}
+
+export const ListNearestPageTimesResponse: MessageFns<ListNearestPageTimesResponse> = {
+  encode(message: ListNearestPageTimesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.times) {
+      PageTime.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListNearestPageTimesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListNearestPageTimesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.times.push(PageTime.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListNearestPageTimesResponse>): ListNearestPageTimesResponse {
+    return ListNearestPageTimesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListNearestPageTimesResponse>): ListNearestPageTimesResponse {
+    const message = createBaseListNearestPageTimesResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.times = object.times?.map((e) => PageTime.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseChoosePageTimeRequest(): ChoosePageTimeRequest {
+  return { providerId: "", offer: "", resourceReference: undefined, start: undefined, choice: undefined };
+}
+
+export const ChoosePageTimeRequest: MessageFns<ChoosePageTimeRequest> = {
+  encode(message: ChoosePageTimeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.offer !== "") {
+      writer.uint32(18).string(message.offer);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    if (message.choice !== undefined) {
+      writer.uint32(42).string(message.choice);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ChoosePageTimeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseChoosePageTimeRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ChoosePageTimeRequest>): ChoosePageTimeRequest {
+    return ChoosePageTimeRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ChoosePageTimeRequest>): ChoosePageTimeRequest {
+    const message = createBaseChoosePageTimeRequest();
+    message.providerId = object.providerId ?? "";
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? undefined;
+    message.start = object.start ?? undefined;
+    message.choice = object.choice ?? undefined;
+    return message;
+  },
+};
+
+function createBaseChoosePageTimeResponse(): ChoosePageTimeResponse {
+  return { page: undefined, choice: "", place: undefined };
+}
+
+export const ChoosePageTimeResponse: MessageFns<ChoosePageTimeResponse> = {
+  encode(message: ChoosePageTimeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.choice !== "") {
+      writer.uint32(18).string(message.choice);
+    }
+    if (message.place !== undefined) {
+      PagePlace.encode(message.place, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ChoosePageTimeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseChoosePageTimeResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.place = PagePlace.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ChoosePageTimeResponse>): ChoosePageTimeResponse {
+    return ChoosePageTimeResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ChoosePageTimeResponse>): ChoosePageTimeResponse {
+    const message = createBaseChoosePageTimeResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.choice = object.choice ?? "";
+    message.place = (object.place !== undefined && object.place !== null)
+      ? PagePlace.fromPartial(object.place)
+      : undefined;
+    return message;
+  },
+};
+
+function createBasePagePlace(): PagePlace {
+  return {
+    start: undefined,
+    end: undefined,
+    resourceReference: "",
+    address: undefined,
+    price: undefined,
+    description: undefined,
+    heldUntil: undefined,
+  };
+}
+
+export const PagePlace: MessageFns<PagePlace> = {
+  encode(message: PagePlace, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(10).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(18).fork()).join();
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(34).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(42).fork()).join();
+    }
+    if (message.description !== undefined) {
+      writer.uint32(50).string(message.description);
+    }
+    if (message.heldUntil !== undefined) {
+      Timestamp.encode(toTimestamp(message.heldUntil), writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PagePlace {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePagePlace();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.heldUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PagePlace>): PagePlace {
+    return PagePlace.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PagePlace>): PagePlace {
+    const message = createBasePagePlace();
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.resourceReference = object.resourceReference ?? "";
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.description = object.description ?? undefined;
+    message.heldUntil = object.heldUntil ?? undefined;
+    return message;
+  },
+};
+
+function createBaseGetPageChoiceRequest(): GetPageChoiceRequest {
+  return { providerId: "", offer: "", resourceReference: "", start: undefined, choice: "" };
+}
+
+export const GetPageChoiceRequest: MessageFns<GetPageChoiceRequest> = {
+  encode(message: GetPageChoiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.offer !== "") {
+      writer.uint32(18).string(message.offer);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    if (message.choice !== "") {
+      writer.uint32(42).string(message.choice);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPageChoiceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPageChoiceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPageChoiceRequest>): GetPageChoiceRequest {
+    return GetPageChoiceRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPageChoiceRequest>): GetPageChoiceRequest {
+    const message = createBaseGetPageChoiceRequest();
+    message.providerId = object.providerId ?? "";
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.start = object.start ?? undefined;
+    message.choice = object.choice ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPageChoiceResponse(): GetPageChoiceResponse {
+  return { page: undefined, place: undefined };
+}
+
+export const GetPageChoiceResponse: MessageFns<GetPageChoiceResponse> = {
+  encode(message: GetPageChoiceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.place !== undefined) {
+      PagePlace.encode(message.place, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPageChoiceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPageChoiceResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.place = PagePlace.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPageChoiceResponse>): GetPageChoiceResponse {
+    return GetPageChoiceResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPageChoiceResponse>): GetPageChoiceResponse {
+    const message = createBaseGetPageChoiceResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.place = (object.place !== undefined && object.place !== null)
+      ? PagePlace.fromPartial(object.place)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseBookPageTimeRequest(): BookPageTimeRequest {
+  return {
+    providerId: "",
+    offer: "",
+    resourceReference: "",
+    start: undefined,
+    choice: "",
+    price: undefined,
+    name: "",
+    email: "",
+    mobile: undefined,
+    note: undefined,
+    language: "",
+    stepUp: false,
+  };
+}
+
+export const BookPageTimeRequest: MessageFns<BookPageTimeRequest> = {
+  encode(message: BookPageTimeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.offer !== "") {
+      writer.uint32(18).string(message.offer);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(34).fork()).join();
+    }
+    if (message.choice !== "") {
+      writer.uint32(42).string(message.choice);
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(50).fork()).join();
+    }
+    if (message.name !== "") {
+      writer.uint32(58).string(message.name);
+    }
+    if (message.email !== "") {
+      writer.uint32(66).string(message.email);
+    }
+    if (message.mobile !== undefined) {
+      writer.uint32(74).string(message.mobile);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(82).string(message.note);
+    }
+    if (message.language !== "") {
+      writer.uint32(90).string(message.language);
+    }
+    if (message.stepUp !== false) {
+      writer.uint32(96).bool(message.stepUp);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookPageTimeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookPageTimeRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.mobile = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.stepUp = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookPageTimeRequest>): BookPageTimeRequest {
+    return BookPageTimeRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookPageTimeRequest>): BookPageTimeRequest {
+    const message = createBaseBookPageTimeRequest();
+    message.providerId = object.providerId ?? "";
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.start = object.start ?? undefined;
+    message.choice = object.choice ?? "";
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.name = object.name ?? "";
+    message.email = object.email ?? "";
+    message.mobile = object.mobile ?? undefined;
+    message.note = object.note ?? undefined;
+    message.language = object.language ?? "";
+    message.stepUp = object.stepUp ?? false;
+    return message;
+  },
+};
+
+function createBaseBookPageTimeResponse(): BookPageTimeResponse {
+  return { page: undefined, receipt: "", pending: false };
+}
+
+export const BookPageTimeResponse: MessageFns<BookPageTimeResponse> = {
+  encode(message: BookPageTimeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.receipt !== "") {
+      writer.uint32(26).string(message.receipt);
+    }
+    if (message.pending !== false) {
+      writer.uint32(16).bool(message.pending);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookPageTimeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookPageTimeResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.receipt = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.pending = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookPageTimeResponse>): BookPageTimeResponse {
+    return BookPageTimeResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookPageTimeResponse>): BookPageTimeResponse {
+    const message = createBaseBookPageTimeResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.receipt = object.receipt ?? "";
+    message.pending = object.pending ?? false;
+    return message;
+  },
+};
+
+function createBaseGetPageBookingRequest(): GetPageBookingRequest {
+  return { providerId: "", receipt: "" };
+}
+
+export const GetPageBookingRequest: MessageFns<GetPageBookingRequest> = {
+  encode(message: GetPageBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.receipt !== "") {
+      writer.uint32(18).string(message.receipt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPageBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPageBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.receipt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPageBookingRequest>): GetPageBookingRequest {
+    return GetPageBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPageBookingRequest>): GetPageBookingRequest {
+    const message = createBaseGetPageBookingRequest();
+    message.providerId = object.providerId ?? "";
+    message.receipt = object.receipt ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPageBookingResponse(): GetPageBookingResponse {
+  return { page: undefined, booking: undefined, token: undefined, email: undefined, resourceReference: undefined };
+}
+
+export const GetPageBookingResponse: MessageFns<GetPageBookingResponse> = {
+  encode(message: GetPageBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.booking !== undefined) {
+      OwnBooking.encode(message.booking, writer.uint32(18).fork()).join();
+    }
+    if (message.token !== undefined) {
+      writer.uint32(26).string(message.token);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(34).string(message.email);
+    }
+    if (message.resourceReference !== undefined) {
+      writer.uint32(42).string(message.resourceReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPageBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPageBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.booking = OwnBooking.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPageBookingResponse>): GetPageBookingResponse {
+    return GetPageBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPageBookingResponse>): GetPageBookingResponse {
+    const message = createBaseGetPageBookingResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.booking = (object.booking !== undefined && object.booking !== null)
+      ? OwnBooking.fromPartial(object.booking)
+      : undefined;
+    message.token = object.token ?? undefined;
+    message.email = object.email ?? undefined;
+    message.resourceReference = object.resourceReference ?? undefined;
+    return message;
+  },
+};
+
+function createBaseGetPendingBookingRequest(): GetPendingBookingRequest {
+  return { token: "" };
+}
+
+export const GetPendingBookingRequest: MessageFns<GetPendingBookingRequest> = {
+  encode(message: GetPendingBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPendingBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPendingBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPendingBookingRequest>): GetPendingBookingRequest {
+    return GetPendingBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPendingBookingRequest>): GetPendingBookingRequest {
+    const message = createBaseGetPendingBookingRequest();
+    message.token = object.token ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPendingBookingResponse(): GetPendingBookingResponse {
+  return {
+    page: undefined,
+    choice: "",
+    place: undefined,
+    receipt: undefined,
+    offer: "",
+    resourceReference: "",
+    start: undefined,
+    name: "",
+    note: undefined,
+    language: "",
+  };
+}
+
+export const GetPendingBookingResponse: MessageFns<GetPendingBookingResponse> = {
+  encode(message: GetPendingBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.choice !== "") {
+      writer.uint32(18).string(message.choice);
+    }
+    if (message.place !== undefined) {
+      PagePlace.encode(message.place, writer.uint32(26).fork()).join();
+    }
+    if (message.receipt !== undefined) {
+      writer.uint32(34).string(message.receipt);
+    }
+    if (message.offer !== "") {
+      writer.uint32(42).string(message.offer);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(50).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(58).fork()).join();
+    }
+    if (message.name !== "") {
+      writer.uint32(66).string(message.name);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(74).string(message.note);
+    }
+    if (message.language !== "") {
+      writer.uint32(82).string(message.language);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPendingBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPendingBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.choice = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.place = PagePlace.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.receipt = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.offer = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPendingBookingResponse>): GetPendingBookingResponse {
+    return GetPendingBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPendingBookingResponse>): GetPendingBookingResponse {
+    const message = createBaseGetPendingBookingResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.choice = object.choice ?? "";
+    message.place = (object.place !== undefined && object.place !== null)
+      ? PagePlace.fromPartial(object.place)
+      : undefined;
+    message.receipt = object.receipt ?? undefined;
+    message.offer = object.offer ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.start = object.start ?? undefined;
+    message.name = object.name ?? "";
+    message.note = object.note ?? undefined;
+    message.language = object.language ?? "";
+    return message;
+  },
+};
+
+function createBaseConfirmPendingBookingRequest(): ConfirmPendingBookingRequest {
+  return { token: "", resourceReference: "", start: undefined, price: undefined };
+}
+
+export const ConfirmPendingBookingRequest: MessageFns<ConfirmPendingBookingRequest> = {
+  encode(message: ConfirmPendingBookingRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(18).string(message.resourceReference);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(26).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmPendingBookingRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmPendingBookingRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmPendingBookingRequest>): ConfirmPendingBookingRequest {
+    return ConfirmPendingBookingRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmPendingBookingRequest>): ConfirmPendingBookingRequest {
+    const message = createBaseConfirmPendingBookingRequest();
+    message.token = object.token ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.start = object.start ?? undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    return message;
+  },
+};
+
+function createBaseConfirmPendingBookingResponse(): ConfirmPendingBookingResponse {
+  return { page: undefined, receipt: "" };
+}
+
+export const ConfirmPendingBookingResponse: MessageFns<ConfirmPendingBookingResponse> = {
+  encode(message: ConfirmPendingBookingResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      BookingPage.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.receipt !== "") {
+      writer.uint32(18).string(message.receipt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfirmPendingBookingResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfirmPendingBookingResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = BookingPage.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.receipt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfirmPendingBookingResponse>): ConfirmPendingBookingResponse {
+    return ConfirmPendingBookingResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfirmPendingBookingResponse>): ConfirmPendingBookingResponse {
+    const message = createBaseConfirmPendingBookingResponse();
+    message.page = (object.page !== undefined && object.page !== null)
+      ? BookingPage.fromPartial(object.page)
+      : undefined;
+    message.receipt = object.receipt ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPendingBookingMailDataRequest(): GetPendingBookingMailDataRequest {
+  return { crmId: "", pendingBookingId: "" };
+}
+
+export const GetPendingBookingMailDataRequest: MessageFns<GetPendingBookingMailDataRequest> = {
+  encode(message: GetPendingBookingMailDataRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.pendingBookingId !== "") {
+      writer.uint32(18).string(message.pendingBookingId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPendingBookingMailDataRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPendingBookingMailDataRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pendingBookingId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPendingBookingMailDataRequest>): GetPendingBookingMailDataRequest {
+    return GetPendingBookingMailDataRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPendingBookingMailDataRequest>): GetPendingBookingMailDataRequest {
+    const message = createBaseGetPendingBookingMailDataRequest();
+    message.crmId = object.crmId ?? "";
+    message.pendingBookingId = object.pendingBookingId ?? "";
+    return message;
+  },
+};
+
+function createBaseGetPendingBookingMailDataResponse(): GetPendingBookingMailDataResponse {
+  return {
+    providerId: "",
+    name: "",
+    email: "",
+    language: "",
+    description: "",
+    start: undefined,
+    end: undefined,
+    timeZone: "",
+    address: undefined,
+    price: undefined,
+    requested: false,
+    token: undefined,
+    maxPerPerson: 0,
+    expiresAt: undefined,
+  };
+}
+
+export const GetPendingBookingMailDataResponse: MessageFns<GetPendingBookingMailDataResponse> = {
+  encode(message: GetPendingBookingMailDataResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerId !== "") {
+      writer.uint32(10).string(message.providerId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.email !== "") {
+      writer.uint32(26).string(message.email);
+    }
+    if (message.language !== "") {
+      writer.uint32(34).string(message.language);
+    }
+    if (message.description !== "") {
+      writer.uint32(42).string(message.description);
+    }
+    if (message.start !== undefined) {
+      Timestamp.encode(toTimestamp(message.start), writer.uint32(50).fork()).join();
+    }
+    if (message.end !== undefined) {
+      Timestamp.encode(toTimestamp(message.end), writer.uint32(58).fork()).join();
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(66).string(message.timeZone);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(74).fork()).join();
+    }
+    if (message.price !== undefined) {
+      Price.encode(message.price, writer.uint32(82).fork()).join();
+    }
+    if (message.requested !== false) {
+      writer.uint32(88).bool(message.requested);
+    }
+    if (message.token !== undefined) {
+      writer.uint32(98).string(message.token);
+    }
+    if (message.maxPerPerson !== 0) {
+      writer.uint32(104).uint32(message.maxPerPerson);
+    }
+    if (message.expiresAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(114).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPendingBookingMailDataResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPendingBookingMailDataResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.start = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.end = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.price = Price.decode(reader, reader.uint32());
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.requested = reader.bool();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.maxPerPerson = reader.uint32();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPendingBookingMailDataResponse>): GetPendingBookingMailDataResponse {
+    return GetPendingBookingMailDataResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPendingBookingMailDataResponse>): GetPendingBookingMailDataResponse {
+    const message = createBaseGetPendingBookingMailDataResponse();
+    message.providerId = object.providerId ?? "";
+    message.name = object.name ?? "";
+    message.email = object.email ?? "";
+    message.language = object.language ?? "";
+    message.description = object.description ?? "";
+    message.start = object.start ?? undefined;
+    message.end = object.end ?? undefined;
+    message.timeZone = object.timeZone ?? "";
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.requested = object.requested ?? false;
+    message.token = object.token ?? undefined;
+    message.maxPerPerson = object.maxPerPerson ?? 0;
+    message.expiresAt = object.expiresAt ?? undefined;
     return message;
   },
 };
@@ -14062,6 +17135,401 @@ export const PersonServiceClient = makeGenericClientConstructor(
 };
 
 /**
+ * The booking page of a provider, on which persons book by themselves. A request names the provider by its id, as PublicProviderService does: NOT_FOUND
+ * (booking_page.not_found) for one that has no page, which its booking rules say, and for one that does not exist. What is booked is named by the offer, as
+ * BookingPage names it, the start, and the resource. For the pages only.
+ */
+export type BookingPageServiceService = typeof BookingPageServiceService;
+export const BookingPageServiceService = {
+  /** What the rules of the provider say of its page. */
+  getBookingPage: {
+    path: "/scheduling.calendar.v1.BookingPageService/GetBookingPage" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetBookingPageRequest): Buffer =>
+      Buffer.from(GetBookingPageRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetBookingPageRequest => GetBookingPageRequest.decode(value),
+    responseSerialize: (value: GetBookingPageResponse): Buffer =>
+      Buffer.from(GetBookingPageResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetBookingPageResponse => GetBookingPageResponse.decode(value),
+  },
+  /**
+   * The times of a week at which an offer can be booked, at most one with the same start. INVALID_ARGUMENT (slot.invalid) for a date that is none,
+   * NOT_FOUND (booking_page.offer_not_found) also for an offer that the rules do not have any more, or a resource that it does not have.
+   */
+  listPageTimes: {
+    path: "/scheduling.calendar.v1.BookingPageService/ListPageTimes" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListPageTimesRequest): Buffer => Buffer.from(ListPageTimesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListPageTimesRequest => ListPageTimesRequest.decode(value),
+    responseSerialize: (value: ListPageTimesResponse): Buffer =>
+      Buffer.from(ListPageTimesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListPageTimesResponse => ListPageTimesResponse.decode(value),
+  },
+  /** The times at which an offer can be booked that are nearest to a start, by start, up to six of them. Errors as in ListPageTimes. */
+  listNearestPageTimes: {
+    path: "/scheduling.calendar.v1.BookingPageService/ListNearestPageTimes" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListNearestPageTimesRequest): Buffer =>
+      Buffer.from(ListNearestPageTimesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListNearestPageTimesRequest => ListNearestPageTimesRequest.decode(value),
+    responseSerialize: (value: ListNearestPageTimesResponse): Buffer =>
+      Buffer.from(ListNearestPageTimesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListNearestPageTimesResponse => ListNearestPageTimesResponse.decode(value),
+  },
+  /**
+   * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
+   * NOT_FOUND (booking_page.offer_not_found).
+   */
+  choosePageTime: {
+    path: "/scheduling.calendar.v1.BookingPageService/ChoosePageTime" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ChoosePageTimeRequest): Buffer =>
+      Buffer.from(ChoosePageTimeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ChoosePageTimeRequest => ChoosePageTimeRequest.decode(value),
+    responseSerialize: (value: ChoosePageTimeResponse): Buffer =>
+      Buffer.from(ChoosePageTimeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ChoosePageTimeResponse => ChoosePageTimeResponse.decode(value),
+  },
+  /**
+   * What is chosen, as it would be booked at present, or has been. NOT_FOUND (booking_page.offer_not_found), FAILED_PRECONDITION (slot.unavailable) with a
+   * reason if it cannot be booked any more.
+   */
+  getPageChoice: {
+    path: "/scheduling.calendar.v1.BookingPageService/GetPageChoice" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPageChoiceRequest): Buffer => Buffer.from(GetPageChoiceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPageChoiceRequest => GetPageChoiceRequest.decode(value),
+    responseSerialize: (value: GetPageChoiceResponse): Buffer =>
+      Buffer.from(GetPageChoiceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPageChoiceResponse => GetPageChoiceResponse.decode(value),
+  },
+  /**
+   * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
+   * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * (booking_page.offer_not_found).
+   */
+  bookPageTime: {
+    path: "/scheduling.calendar.v1.BookingPageService/BookPageTime" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: BookPageTimeRequest): Buffer => Buffer.from(BookPageTimeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BookPageTimeRequest => BookPageTimeRequest.decode(value),
+    responseSerialize: (value: BookPageTimeResponse): Buffer =>
+      Buffer.from(BookPageTimeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BookPageTimeResponse => BookPageTimeResponse.decode(value),
+  },
+  /**
+   * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
+   * that does not work, or if the person is gone or has another address.
+   */
+  getPageBooking: {
+    path: "/scheduling.calendar.v1.BookingPageService/GetPageBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPageBookingRequest): Buffer =>
+      Buffer.from(GetPageBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPageBookingRequest => GetPageBookingRequest.decode(value),
+    responseSerialize: (value: GetPageBookingResponse): Buffer =>
+      Buffer.from(GetPageBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPageBookingResponse => GetPageBookingResponse.decode(value),
+  },
+  /**
+   * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
+   * after it was sent; booking_page.offer_not_found.
+   */
+  getPendingBooking: {
+    path: "/scheduling.calendar.v1.BookingPageService/GetPendingBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPendingBookingRequest): Buffer =>
+      Buffer.from(GetPendingBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPendingBookingRequest => GetPendingBookingRequest.decode(value),
+    responseSerialize: (value: GetPendingBookingResponse): Buffer =>
+      Buffer.from(GetPendingBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPendingBookingResponse => GetPendingBookingResponse.decode(value),
+  },
+  /**
+   * Books it, at the time that is given. Again: answered as it is. Errors as in BookPageTime and GetPendingBooking, and FAILED_PRECONDITION
+   * (booking_page.limit_reached) while the person has as many bookings as the rules permit.
+   */
+  confirmPendingBooking: {
+    path: "/scheduling.calendar.v1.BookingPageService/ConfirmPendingBooking" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ConfirmPendingBookingRequest): Buffer =>
+      Buffer.from(ConfirmPendingBookingRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ConfirmPendingBookingRequest => ConfirmPendingBookingRequest.decode(value),
+    responseSerialize: (value: ConfirmPendingBookingResponse): Buffer =>
+      Buffer.from(ConfirmPendingBookingResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ConfirmPendingBookingResponse => ConfirmPendingBookingResponse.decode(value),
+  },
+  /** What the mail about a pending booking says, as it is now. NOT_FOUND (link.not_found) if it is gone. For notification. */
+  getPendingBookingMailData: {
+    path: "/scheduling.calendar.v1.BookingPageService/GetPendingBookingMailData" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPendingBookingMailDataRequest): Buffer =>
+      Buffer.from(GetPendingBookingMailDataRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPendingBookingMailDataRequest =>
+      GetPendingBookingMailDataRequest.decode(value),
+    responseSerialize: (value: GetPendingBookingMailDataResponse): Buffer =>
+      Buffer.from(GetPendingBookingMailDataResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPendingBookingMailDataResponse =>
+      GetPendingBookingMailDataResponse.decode(value),
+  },
+} as const;
+
+export interface BookingPageServiceServer extends UntypedServiceImplementation {
+  /** What the rules of the provider say of its page. */
+  getBookingPage: handleUnaryCall<GetBookingPageRequest, GetBookingPageResponse>;
+  /**
+   * The times of a week at which an offer can be booked, at most one with the same start. INVALID_ARGUMENT (slot.invalid) for a date that is none,
+   * NOT_FOUND (booking_page.offer_not_found) also for an offer that the rules do not have any more, or a resource that it does not have.
+   */
+  listPageTimes: handleUnaryCall<ListPageTimesRequest, ListPageTimesResponse>;
+  /** The times at which an offer can be booked that are nearest to a start, by start, up to six of them. Errors as in ListPageTimes. */
+  listNearestPageTimes: handleUnaryCall<ListNearestPageTimesRequest, ListNearestPageTimesResponse>;
+  /**
+   * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
+   * NOT_FOUND (booking_page.offer_not_found).
+   */
+  choosePageTime: handleUnaryCall<ChoosePageTimeRequest, ChoosePageTimeResponse>;
+  /**
+   * What is chosen, as it would be booked at present, or has been. NOT_FOUND (booking_page.offer_not_found), FAILED_PRECONDITION (slot.unavailable) with a
+   * reason if it cannot be booked any more.
+   */
+  getPageChoice: handleUnaryCall<GetPageChoiceRequest, GetPageChoiceResponse>;
+  /**
+   * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
+   * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * (booking_page.offer_not_found).
+   */
+  bookPageTime: handleUnaryCall<BookPageTimeRequest, BookPageTimeResponse>;
+  /**
+   * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
+   * that does not work, or if the person is gone or has another address.
+   */
+  getPageBooking: handleUnaryCall<GetPageBookingRequest, GetPageBookingResponse>;
+  /**
+   * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
+   * after it was sent; booking_page.offer_not_found.
+   */
+  getPendingBooking: handleUnaryCall<GetPendingBookingRequest, GetPendingBookingResponse>;
+  /**
+   * Books it, at the time that is given. Again: answered as it is. Errors as in BookPageTime and GetPendingBooking, and FAILED_PRECONDITION
+   * (booking_page.limit_reached) while the person has as many bookings as the rules permit.
+   */
+  confirmPendingBooking: handleUnaryCall<ConfirmPendingBookingRequest, ConfirmPendingBookingResponse>;
+  /** What the mail about a pending booking says, as it is now. NOT_FOUND (link.not_found) if it is gone. For notification. */
+  getPendingBookingMailData: handleUnaryCall<GetPendingBookingMailDataRequest, GetPendingBookingMailDataResponse>;
+}
+
+export interface BookingPageServiceClient extends Client {
+  /** What the rules of the provider say of its page. */
+  getBookingPage(
+    request: GetBookingPageRequest,
+    callback: (error: ServiceError | null, response: GetBookingPageResponse) => void,
+  ): ClientUnaryCall;
+  getBookingPage(
+    request: GetBookingPageRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetBookingPageResponse) => void,
+  ): ClientUnaryCall;
+  getBookingPage(
+    request: GetBookingPageRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetBookingPageResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The times of a week at which an offer can be booked, at most one with the same start. INVALID_ARGUMENT (slot.invalid) for a date that is none,
+   * NOT_FOUND (booking_page.offer_not_found) also for an offer that the rules do not have any more, or a resource that it does not have.
+   */
+  listPageTimes(
+    request: ListPageTimesRequest,
+    callback: (error: ServiceError | null, response: ListPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  listPageTimes(
+    request: ListPageTimesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  listPageTimes(
+    request: ListPageTimesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  /** The times at which an offer can be booked that are nearest to a start, by start, up to six of them. Errors as in ListPageTimes. */
+  listNearestPageTimes(
+    request: ListNearestPageTimesRequest,
+    callback: (error: ServiceError | null, response: ListNearestPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  listNearestPageTimes(
+    request: ListNearestPageTimesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListNearestPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  listNearestPageTimes(
+    request: ListNearestPageTimesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListNearestPageTimesResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
+   * NOT_FOUND (booking_page.offer_not_found).
+   */
+  choosePageTime(
+    request: ChoosePageTimeRequest,
+    callback: (error: ServiceError | null, response: ChoosePageTimeResponse) => void,
+  ): ClientUnaryCall;
+  choosePageTime(
+    request: ChoosePageTimeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ChoosePageTimeResponse) => void,
+  ): ClientUnaryCall;
+  choosePageTime(
+    request: ChoosePageTimeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ChoosePageTimeResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * What is chosen, as it would be booked at present, or has been. NOT_FOUND (booking_page.offer_not_found), FAILED_PRECONDITION (slot.unavailable) with a
+   * reason if it cannot be booked any more.
+   */
+  getPageChoice(
+    request: GetPageChoiceRequest,
+    callback: (error: ServiceError | null, response: GetPageChoiceResponse) => void,
+  ): ClientUnaryCall;
+  getPageChoice(
+    request: GetPageChoiceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPageChoiceResponse) => void,
+  ): ClientUnaryCall;
+  getPageChoice(
+    request: GetPageChoiceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPageChoiceResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
+   * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * (booking_page.offer_not_found).
+   */
+  bookPageTime(
+    request: BookPageTimeRequest,
+    callback: (error: ServiceError | null, response: BookPageTimeResponse) => void,
+  ): ClientUnaryCall;
+  bookPageTime(
+    request: BookPageTimeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: BookPageTimeResponse) => void,
+  ): ClientUnaryCall;
+  bookPageTime(
+    request: BookPageTimeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: BookPageTimeResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
+   * that does not work, or if the person is gone or has another address.
+   */
+  getPageBooking(
+    request: GetPageBookingRequest,
+    callback: (error: ServiceError | null, response: GetPageBookingResponse) => void,
+  ): ClientUnaryCall;
+  getPageBooking(
+    request: GetPageBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPageBookingResponse) => void,
+  ): ClientUnaryCall;
+  getPageBooking(
+    request: GetPageBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPageBookingResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
+   * after it was sent; booking_page.offer_not_found.
+   */
+  getPendingBooking(
+    request: GetPendingBookingRequest,
+    callback: (error: ServiceError | null, response: GetPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  getPendingBooking(
+    request: GetPendingBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  getPendingBooking(
+    request: GetPendingBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Books it, at the time that is given. Again: answered as it is. Errors as in BookPageTime and GetPendingBooking, and FAILED_PRECONDITION
+   * (booking_page.limit_reached) while the person has as many bookings as the rules permit.
+   */
+  confirmPendingBooking(
+    request: ConfirmPendingBookingRequest,
+    callback: (error: ServiceError | null, response: ConfirmPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  confirmPendingBooking(
+    request: ConfirmPendingBookingRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ConfirmPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  confirmPendingBooking(
+    request: ConfirmPendingBookingRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ConfirmPendingBookingResponse) => void,
+  ): ClientUnaryCall;
+  /** What the mail about a pending booking says, as it is now. NOT_FOUND (link.not_found) if it is gone. For notification. */
+  getPendingBookingMailData(
+    request: GetPendingBookingMailDataRequest,
+    callback: (error: ServiceError | null, response: GetPendingBookingMailDataResponse) => void,
+  ): ClientUnaryCall;
+  getPendingBookingMailData(
+    request: GetPendingBookingMailDataRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPendingBookingMailDataResponse) => void,
+  ): ClientUnaryCall;
+  getPendingBookingMailData(
+    request: GetPendingBookingMailDataRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPendingBookingMailDataResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const BookingPageServiceClient = makeGenericClientConstructor(
+  BookingPageServiceService,
+  "scheduling.calendar.v1.BookingPageService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BookingPageServiceClient;
+  service: typeof BookingPageServiceService;
+  serviceName: string;
+};
+
+/**
  * The URLs under which calendar programs read a provider's appointments. What creates may come with the metadata idempotency-key. A secret is answered once, and
  * to no repetition: only its hash is stored. For the gateway.
  */
@@ -14746,6 +18214,17 @@ export const CustomerRemovalServiceService = {
     responseDeserialize: (value: Buffer): FindEmbeddedParticipationsResponse =>
       FindEmbeddedParticipationsResponse.decode(value),
   },
+  /** Deletes what somebody with this e-mail address, in any of its forms, wanted to book on a page and has not confirmed. Again: the same. */
+  forgetAddress: {
+    path: "/scheduling.calendar.v1.CustomerRemovalService/ForgetAddress" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetAddressRequest): Buffer => Buffer.from(ForgetAddressRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetAddressRequest => ForgetAddressRequest.decode(value),
+    responseSerialize: (value: ForgetAddressResponse): Buffer =>
+      Buffer.from(ForgetAddressResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetAddressResponse => ForgetAddressResponse.decode(value),
+  },
 } as const;
 
 export interface CustomerRemovalServiceServer extends UntypedServiceImplementation {
@@ -14758,6 +18237,8 @@ export interface CustomerRemovalServiceServer extends UntypedServiceImplementati
   removeCustomer: handleUnaryCall<RemoveCustomerRequest, RemoveCustomerResponse>;
   /** The participations, up to 100, of those who were embedded in appointments with this e-mail address, in any of its forms, and not removed since. */
   findEmbeddedParticipations: handleUnaryCall<FindEmbeddedParticipationsRequest, FindEmbeddedParticipationsResponse>;
+  /** Deletes what somebody with this e-mail address, in any of its forms, wanted to book on a page and has not confirmed. Again: the same. */
+  forgetAddress: handleUnaryCall<ForgetAddressRequest, ForgetAddressResponse>;
 }
 
 export interface CustomerRemovalServiceClient extends Client {
@@ -14797,6 +18278,22 @@ export interface CustomerRemovalServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: FindEmbeddedParticipationsResponse) => void,
+  ): ClientUnaryCall;
+  /** Deletes what somebody with this e-mail address, in any of its forms, wanted to book on a page and has not confirmed. Again: the same. */
+  forgetAddress(
+    request: ForgetAddressRequest,
+    callback: (error: ServiceError | null, response: ForgetAddressResponse) => void,
+  ): ClientUnaryCall;
+  forgetAddress(
+    request: ForgetAddressRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetAddressResponse) => void,
+  ): ClientUnaryCall;
+  forgetAddress(
+    request: ForgetAddressRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetAddressResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -237,6 +237,13 @@ export interface EmailVerificationRequested {
   verificationId: string;
 }
 
+/** calendar: a person has to confirm by a mail what they have booked on a page. */
+export interface BookingVerificationRequested {
+  crmId: string;
+  /** As GetPendingBookingMailData names it. */
+  pendingBookingId: string;
+}
+
 /** identity: a user was deleted, and everything of the person has to go. */
 export interface UserDeleted {
   crmId: string;
@@ -671,6 +678,73 @@ export const EmailVerificationRequested: MessageFns<EmailVerificationRequested> 
     const message = createBaseEmailVerificationRequested();
     message.crmId = object.crmId ?? "";
     message.verificationId = object.verificationId ?? "";
+    return message;
+  },
+};
+
+function createBaseBookingVerificationRequested(): BookingVerificationRequested {
+  return { crmId: "", pendingBookingId: "" };
+}
+
+export const BookingVerificationRequested: MessageFns<BookingVerificationRequested> = {
+  encode(message: BookingVerificationRequested, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.pendingBookingId !== "") {
+      writer.uint32(18).string(message.pendingBookingId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BookingVerificationRequested {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBookingVerificationRequested();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pendingBookingId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BookingVerificationRequested>): BookingVerificationRequested {
+    return BookingVerificationRequested.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BookingVerificationRequested>): BookingVerificationRequested {
+    const message = createBaseBookingVerificationRequested();
+    message.crmId = object.crmId ?? "";
+    message.pendingBookingId = object.pendingBookingId ?? "";
     return message;
   },
 };
