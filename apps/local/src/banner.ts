@@ -14,6 +14,7 @@ export function readyBanner(info: StackInfo, warnings: readonly string[], stream
     ['gateway', info.gateway],
     ['API docs', info.docs],
     ['pages', info.page],
+    ...(info.bookingPage === null ? [] : [['demo page', info.bookingPage] satisfies [string, string]]),
     ['inbox', info.inbox ?? `${new URL(info.smtp).host} (from SMTP_URL)`],
     ['crmId', info.crmId],
     ['API key', info.apiKey],

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from '@scheduling/client';
 import { openCredentials } from '@scheduling/rpc';
 import { createLogger } from '@scheduling/runtime';
 import {
@@ -17,6 +18,7 @@ import {
 import type { Settings } from './config.ts';
 import { claimDataFolder, type DataFolder, isUnusedFolder } from './data-folder.ts';
 import { demoCrmId, ensureDemoCrm } from './demo-crm.ts';
+import { ensureDemoPage } from './demo-page.ts';
 import { createAdminClient } from '@scheduling/stack/admin-client';
 import { checkGivenServers } from './given-servers.ts';
 import type { Reporter } from './reporter.ts';
@@ -122,6 +124,12 @@ async function assemble(
   using admin = createAdminClient(`${host}:${ports.adminPorts.identity}`, { credentials });
   const apiKey = await ensureDemoCrm(admin, folder.path);
   const info = describeStack(ports, servers, apiKey, units);
+  const client = createClient({ url: info.gateway, crmId: demoCrmId, key: apiKey });
+  await ensureDemoPage(client, Temporal.Now.plainDateISO()).then(
+    (bookingPage) => (info.bookingPage = bookingPage),
+    (error: Error) => warnings.push(`The booking page of the demo could not be made: ${error.message}`),
+  );
+  signal.throwIfAborted();
   await writeStackFile(folder.path, info);
   return { warnings, ...superviseStack(info, units, folder, reporter) };
 }
@@ -198,6 +206,7 @@ function describeStack(
     gateway,
     docs: `${gateway}/docs`,
     page: pageUrl(ports),
+    bookingPage: null,
     inbox: servers.inboxUrl,
     smtp: servers.smtpUrl,
     nats: servers.natsUrls.doctor,

@@ -23,6 +23,7 @@ import {
 } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstRequest } from '../src/banner.ts';
+import { ensureDemoPage } from '../src/demo-page.ts';
 import { fillCalendar, type Filled } from '../src/fill-calendar.ts';
 import { readSettings } from '../src/config.ts';
 import { createAdminClient } from '@scheduling/stack/admin-client';
@@ -95,6 +96,31 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     expect(filled).toMatchObject({ rejected: 0, providers: ['praxis-am-park@seed', 'studio-blum@seed'] });
     expect(filled.bookings).toBeGreaterThan(100);
     expect(await seed()).toEqual(filled);
+  });
+
+  it('has a booking page with times, and leaves it as a developer has changed it', async () => {
+    const { gateway, crmId, apiKey, page, bookingPage } = stack.info;
+    const client = createApiClient({ url: gateway, crmId, key: apiKey });
+    const params = { path: { providerRef: 'linden@demo' } };
+    const today = Temporal.Now.plainDateISO();
+    const listTimes = async () =>
+      (await client.GET('/provider/{providerRef}/slots', { params: { ...params, query: { duration: 60 } } })).data;
+    const setPage = (isOn: boolean) =>
+      client.PUT('/provider/{providerRef}/booking-rules', { params, body: { page: isOn } });
+    expect(bookingPage).toMatch(new RegExp(`^${RegExp.escape(page)}/book/[-\\da-f]{36}$`));
+    const [first, ...others] = await listTimes();
+    expect(others.length).toBeGreaterThan(50);
+    await client.PUT('/provider/{providerRef}/timeslots/{timeslotRef}', {
+      params: { path: { ...params.path, timeslotRef: first!.timeslotReference! } },
+      body: { state: 'CREATED' },
+    });
+    await setPage(false);
+    expect(await ensureDemoPage(client, today)).toBeNull();
+    const left = await listTimes();
+    expect(left.map(({ timeslotReference }) => timeslotReference)).not.toContain(first!.timeslotReference);
+    expect(left.length).toBeGreaterThan(50);
+    await setPage(true);
+    expect(await ensureDemoPage(client, today)).toBe(bookingPage);
   });
 
   it('produces one trace of a booking, from the request to the mail, without personal data', async () => {
