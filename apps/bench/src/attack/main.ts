@@ -8,7 +8,7 @@
  *   npm run attack [name of a noise …]
  */
 import { waitUntil } from '@scheduling/embedded';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
@@ -61,6 +61,8 @@ const disturbed: Record<Disturbed, () => Promise<unknown>> = {
   confirmation: () => confirm(noisy),
   erasure: () => erase(neighbour),
   page: () => openTimes(neighbour),
+  'booking page': () => bookOnPage(neighbour),
+  api: () => listSlots(noisy),
 };
 await book(500);
 
@@ -226,6 +228,31 @@ async function openTimes({ target }: Tenant): Promise<void> {
   expectStatus(200, { status: response.status, text: await response.text() });
 }
 
+/** As a person does whose address nobody else has: opens the page, chooses a time and sends the form. */
+async function bookOnPage({ target }: Tenant): Promise<void> {
+  const headers = { 'x-forwarded-for': `203.0.113.${randomInt(1, 255)}` };
+  const form = (fields: Record<string, string>) => ({
+    method: 'POST',
+    headers,
+    redirect: 'manual' as const,
+    body: new URLSearchParams(fields),
+  });
+  const week = await fetch(target.bookingPage, { headers });
+  const shown = await week.text();
+  expectStatus(200, { status: week.status, text: shown });
+  const slot = [...shown.matchAll(/name="slot" value="([^"]+)"/g)].at(-1)![1]!;
+  const chosen = await fetch(`${target.bookingPage}/hold`, form({ offer: 'page', slot }));
+  expectStatus(303, { status: chosen.status, text: await chosen.text() });
+  const address = new URL(chosen.headers.get('location')!, target.bookingPage);
+  const person = { name: 'Somebody', email: `${unique('somebody')}@customers.example` };
+  const sent = await fetch(address, form(person));
+  expectStatus(303, { status: sent.status, text: await sent.text() });
+}
+
+async function listSlots({ crm, practice }: Tenant): Promise<void> {
+  expectStatus(200, await crm.get(`${practice.at}/slots`, { query: { limit: 100 } }));
+}
+
 function expectStatus(expected: number, { status, text }: { status: number; text: string }): void {
   if (status !== expected) throw new Error(`${status} ${text}`);
 }
@@ -252,15 +279,18 @@ async function tenant(): Promise<Tenant> {
       resource: practice.resource,
       customer: practice.customer,
       appointment,
-      link: await linkToMove(practice),
+      ...(await addressesOfPages(practice)),
     },
   };
 }
 
-/** The link of a booking for which a week has 2,000 times. */
-async function linkToMove(practice: Practice): Promise<string> {
-  const { crm, at, product, customer } = practice;
-  expectStatus(200, await crm.put(`${at}/booking-rules`, { selfService: true }));
+/** The link of a booking for which a week has 2,000 times, and a booking page with the same times. */
+async function addressesOfPages(practice: Practice): Promise<Pick<Target, 'link' | 'bookingPage'>> {
+  const { crm, at, product, customer, resource } = practice;
+  const resources = [{ resourceReference: resource, name: 'Room' }];
+  const offers = [{ productReference: 'page', name: 'Page', duration: 5, resources }];
+  const rules = await crm.put<{ bookingRules: { pageUrl: string } }>(`${at}/booking-rules`, { page: true, offers });
+  expectStatus(200, rules);
   const today = Temporal.Now.plainDateISO('Europe/Berlin');
   const timeslotReference = await createTimeslot(practice, {
     start: `${today.add({ days: 1 }).toString()}T00:00`,
@@ -279,7 +309,7 @@ async function linkToMove(practice: Practice): Promise<string> {
   expectStatus(201, booked);
   const linked = await crm.get<{ link: { url: string } }>(`${at}/participations/${reference}/link`);
   expectStatus(200, linked);
-  return linked.body.link.url;
+  return { link: linked.body.link.url, bookingPage: rules.body.bookingRules.pageUrl };
 }
 
 /** What the lists of the noisy tenant show, and what its webhooks are sent. */

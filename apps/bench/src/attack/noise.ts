@@ -14,6 +14,8 @@ export interface Target {
   appointment: string;
   /** Of a booking that can be moved to 2,000 times of a week. */
   link: string;
+  /** A booking page that lists these times, and which has mails sent. */
+  bookingPage: string;
 }
 
 /**
@@ -33,9 +35,10 @@ export interface Noise {
 
 /**
  * A page of the neighbour's feed, a test of the neighbour's webhook, the confirmation of a booking of somebody else at
- * the tenant that makes the noise, the erasure of an address by the neighbour, or the page of a booking there.
+ * the tenant that makes the noise, the erasure of an address by the neighbour, the page of a booking there, or a booking
+ * on its own booking page; `api`: a list of slots by the tenant whose pages make the noise.
  */
-export type Disturbed = 'events' | 'test' | 'confirmation' | 'erasure' | 'page';
+export type Disturbed = 'events' | 'test' | 'confirmation' | 'erasure' | 'page' | 'booking page' | 'api';
 
 /** A path is that of the tenant; what is no path is a whole address. */
 export type Send = (

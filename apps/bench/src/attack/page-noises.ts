@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { Noise, Send, Target } from './noise.ts';
 
 /** What strangers, scanners of mail providers, and persons with a link can do to the pages. */
@@ -28,7 +28,44 @@ export const pageNoises: Noise[] = [
     act: ({ link }, send) => open(send, `${link}/move`, someAddress()),
     disturbs: 'page',
   },
+  {
+    name: 'weeks of a booking page from one address',
+    clients: 50,
+    act: ({ bookingPage }, send) => open(send, bookingPage, '198.51.100.3'),
+    disturbs: 'booking page',
+  },
+  {
+    name: 'weeks of a booking page from many addresses',
+    clients: 32,
+    act: ({ bookingPage }, send) => open(send, bookingPage, someAddress()),
+    disturbs: 'api',
+  },
+  { name: 'holds on a booking page from many addresses', clients: 32, act: hold, disturbs: 'booking page' },
+  { name: 'mail bombs through a booking page', clients: 32, act: bomb, disturbs: 'booking page' },
 ];
+
+/** Chooses one of the times of the next weeks, on a quarter of an hour, and leaves. */
+function hold({ bookingPage }: Target, send: Send): Promise<number> {
+  return post(send, `${bookingPage}/hold`, { offer: 'page', slot: someStart() });
+}
+
+/** Sends the form of a choice that nobody made, for one of a few addresses. */
+function bomb({ bookingPage, resource }: Target, send: Send): Promise<number> {
+  const query = new URLSearchParams({ offer: 'page', at: resource, slot: someStart() });
+  const email = `victim-${randomInt(100)}@customers.example`;
+  return post(send, `${bookingPage}/form/${randomUUID()}?${query.toString()}`, { name: 'Victim', email });
+}
+
+function someStart(): string {
+  const start = Temporal.Now.instant().round({ smallestUnit: 'hour' });
+  return start.add({ hours: 48 + randomInt(24 * 20), minutes: 5 * randomInt(12) }).toString();
+}
+
+function post(send: Send, url: string, form: Record<string, string>): Promise<number> {
+  const type = 'application/x-www-form-urlencoded';
+  const body = new URLSearchParams(form).toString();
+  return send('POST', url, body, { 'content-type': type, 'x-forwarded-for': someAddress() });
+}
 
 const pages = ['', '/move', '/cancel', '/attend', '/calendar.ics'];
 let opened = 0;
