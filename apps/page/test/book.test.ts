@@ -363,7 +363,7 @@ describe('the form', () => {
     const links = linksOf(done.body);
     const booking = await page.open(links.get('See, move or cancel (opens in a new tab)')!);
     expect([booking.status, booking.heading]).toEqual([200, 'Your booking is confirmed']);
-    const file = await page.open(links.get('Add to my calendar')!);
+    const file = await page.open(links.get('Add to my calendar (opens in a new tab)')!);
     expect(file.body).toContain('SUMMARY:Massage <deep>');
     expect(await participationsOf(page, provider)).toMatchObject([
       { state: 'BOOKED', name: 'Grace Hopper', note: 'Second floor?\nThank you' },
@@ -413,7 +413,7 @@ describe('the form', () => {
     const { location } = await press(page, body, 'Send request', person);
     const done = await page.open(location!);
     expect(done.heading).toBe('Request sent');
-    expect(linksOf(done.body).has('Add to my calendar')).toBe(false);
+    expect(linksOf(done.body).has('Add to my calendar (opens in a new tab)')).toBe(false);
     expect(await participationsOf(page, provider)).toMatchObject([{ state: 'REQUESTED' }]);
     expect(await accessibilityFindings(done.body)).toEqual([]);
   });

@@ -48,6 +48,8 @@ async function send(
   const found = await findChoice(dependencies, page, booking.choice);
   const made = ifBooked(found);
   if (made !== undefined) {
+    // Only by the mail is it known whose it is.
+    if (page.verifyEmail) throw new DomainError('booking_page.choice_used');
     const booked = await requireOwn(dependencies, page, made.participationId, booking);
     return { page, pending: false, receipt: receiptOf(dependencies, page, booked) };
   }

@@ -31,7 +31,7 @@ export function donePage(
   const { maskedEmail } = booking;
   const actions = [
     { href: links.booking(), text: texts.book.done.change, isMain: true, opensTab: true },
-    ...(situation === 'booked' ? [{ href: links.calendar, text: texts.buttons.calendar, opensTab: true }] : []),
+    ...(situation === 'booked' ? [{ href: links.calendar, text: texts.book.done.calendar, opensTab: true }] : []),
   ];
   return renderPage('booking', frame, {
     ...content,

@@ -262,6 +262,7 @@ export const texts: Texts = {
       },
       mail: (address) => `Wir haben eine E‑Mail an ${address} gesendet.`,
       change: 'Ansehen, verschieben oder stornieren (öffnet einen neuen Tab)',
+      calendar: 'In meinen Kalender eintragen (öffnet einen neuen Tab)',
       over: {
         title: 'Diese Seite ist nicht mehr verfügbar',
         text: 'Wenn Sie gebucht haben, steht alles in der E‑Mail, die wir Ihnen gesendet haben.',

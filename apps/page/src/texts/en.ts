@@ -241,6 +241,7 @@ export const texts: Texts = {
       },
       mail: (address) => `We have sent an email to ${address}.`,
       change: 'See, move or cancel (opens in a new tab)',
+      calendar: 'Add to my calendar (opens in a new tab)',
       over: {
         title: 'This page is no longer available',
         text: 'If you have booked, all details are in the email that we have sent you.',

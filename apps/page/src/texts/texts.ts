@@ -101,6 +101,7 @@ export interface BookTexts {
   done: Record<'booked' | 'requested', Notice> & {
     mail: (address: string) => string;
     change: string;
+    calendar: string;
     over: Notice;
     again: string;
   };
