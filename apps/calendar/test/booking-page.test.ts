@@ -696,8 +696,8 @@ describe('a booking that is to be confirmed', () => {
     const { receipt: later } = first;
     expect(await calendar.pages.getPendingBooking({ token })).toMatchObject({ place: undefined, receipt: later });
     // The form cannot be sent again as somebody else's, nor by whoever knows what the person has typed and has no mail.
-    const others = [{ ...request, email: freshAddress() }, ...('verifyEmail' in rules ? [request] : [])];
-    for (const other of others)
+    const repeated = [{ ...request, email: freshAddress() }, ...('verifyEmail' in rules ? [request] : [])];
+    for (const other of repeated)
       expect((await refusal(calendar.pages.bookPageTime(other))).code).toBe('booking_page.choice_used');
     expect(await participationsOf(page)).toContainEqual(expect.objectContaining({ state: 'BOOKED', note: 'Hello' }));
   });

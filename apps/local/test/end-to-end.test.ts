@@ -327,6 +327,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'ParticipationService',
         'PersonService',
         'DecisionService',
+        'BookingPageService',
         'BookingService',
         'CalendarSubscriptionService',
         'SandboxClockService',
