@@ -355,7 +355,6 @@ function hostBookingPageService(dependencies: CalendarDependencies): HostedServi
         toPendingMailDataMessage(await getPendingBookingMailData(dependencies, request)),
     },
     {
-      light: ['getBookingPage', 'bookPageTime', 'getPageBooking', 'confirmPendingBooking'],
       turnOf: (request) => {
         if (!('providerId' in request))
           return 'token' in request ? turnOfPages(dependencies, request) : { owner: request.crmId };

@@ -56,9 +56,11 @@ function bomb({ bookingPage, resource }: Target, send: Send): Promise<number> {
   return post(send, `${bookingPage}/form/${randomUUID()}?${query.toString()}`, { name: 'Victim', email });
 }
 
+/** As the page writes it. */
 function someStart(): string {
   const start = Temporal.Now.instant().round({ smallestUnit: 'hour' });
-  return start.add({ hours: 48 + randomInt(24 * 20), minutes: 5 * randomInt(12) }).toString();
+  const { epochMilliseconds } = start.add({ hours: 48 + randomInt(24 * 20), minutes: 5 * randomInt(12) });
+  return new Date(epochMilliseconds).toISOString();
 }
 
 function post(send: Send, url: string, form: Record<string, string>): Promise<number> {
