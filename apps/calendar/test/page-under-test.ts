@@ -114,3 +114,30 @@ export function newPageBooking(
     ...overrides,
   };
 }
+
+export function choose(
+  { pages }: Calendar,
+  { providerId }: PageUnderTest,
+  time: string,
+  others: { resourceReference?: string; choice?: string } = {},
+) {
+  return pages.choosePageTime({ providerId, offer: 'product', start: at(time), ...others });
+}
+
+/** Of a provider, in the order in which they were made. */
+export function participationsOf({ database }: CalendarUnderTest, { owner }: PageUnderTest) {
+  return database.kysely
+    .selectFrom('participation')
+    .innerJoin('appointment', (join) =>
+      join
+        .onRef('appointment.crmId', '=', 'participation.crmId')
+        .onRef('appointment.id', '=', 'participation.appointmentId'),
+    )
+    .innerJoin('provider', (join) =>
+      join.onRef('provider.crmId', '=', 'appointment.crmId').onRef('provider.id', '=', 'appointment.providerId'),
+    )
+    .select(['participation.reference', 'participation.customerId', 'participation.state', 'participation.note'])
+    .where('provider.reference', '=', owner.providerReference)
+    .orderBy('participation.id')
+    .execute();
+}
