@@ -3,6 +3,7 @@ import { formatPeriod, formatTimes, regionalLocale, type Times } from '@scheduli
 import { describeAdvice } from './describe-advice.ts';
 import { situationOf } from './describe-booking.ts';
 import type { PageContent } from './render-page.ts';
+import type { Texts } from './texts/texts.ts';
 import type { Visit } from './visit.ts';
 
 /** A week of times, Monday to Sunday. */
@@ -14,10 +15,6 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
   const first = Temporal.PlainDate.from(monday);
   const place: Place = { timeZone: booking.timeZone, locale };
   const { zone, range } = describeSpan(place, first);
-  const weeks = [
-    ...(hasPrevious ? [{ href: links.move(first.subtract({ days: 7 }).toString()), text: texts.move.previous }] : []),
-    ...(hasNext ? [{ href: links.move(first.add({ days: 7 }).toString()), text: texts.move.next }] : []),
-  ];
   return {
     title: texts.move.title,
     zone: texts.move.zone(zone),
@@ -25,7 +22,7 @@ export function describeWeek(visit: Visit, { monday, times, hasPrevious, hasNext
     range,
     days: describeDays(place, times, (time: OwnTime) => ({ href: links.confirm(monday, time.place!) })),
     empty: texts.move.emptyWeek,
-    weeks,
+    weeks: describeWeeks({ hasPrevious, hasNext }, texts, (days) => links.move(first.add({ days }).toString())),
     weeksLabel: texts.move.weeks,
     back: { href: links.booking(), text: texts.move.back },
   };
@@ -39,6 +36,18 @@ export function describeNoTimes(visit: Visit): PageContent {
     advice: describeAdvice(visit),
     back: { href: links.booking(), text: texts.backToBooking },
   };
+}
+
+/** The weeks before and after one, to which a link leads that so many days are added to. */
+export function describeWeeks(
+  { hasPrevious, hasNext }: Pick<Week, 'hasPrevious' | 'hasNext'>,
+  { move: { previous, next } }: Texts,
+  linkTo: (days: number) => string,
+): { href: string; text: string }[] {
+  return [
+    ...(hasPrevious ? [{ href: linkTo(-7), text: previous }] : []),
+    ...(hasNext ? [{ href: linkTo(7), text: next }] : []),
+  ];
 }
 
 /** Where times are, and for whom they are written. */

@@ -149,11 +149,11 @@ async function callOf(dependencies: CalendarDependencies, attempt: Attempt): Pro
   const { page, offer, booking, maxOfDay, customer, provider, id } = attempt;
   const { choice, email, note, price } = booking;
   const found = await findChoice(dependencies, page, choice);
-  const isKept = page.confirmation === 'BOOKED' && found !== undefined && isHoldOf(found, offer, booking);
-  const hold = found?.state === 'RESERVED' && isKept ? found : undefined;
-  // Another time was chosen in the meantime, or the provider confirms bookings by now, which takes no seat.
-  if (found?.state === 'RESERVED' && hold === undefined) await releaseHold(dependencies, page, found);
   const made = ifBooked(found);
+  const held = made === undefined ? found : undefined;
+  // Another time may have been chosen in the meantime, and if the provider confirms bookings by now, they take no seat.
+  const hold = held && page.confirmation === 'BOOKED' && isHoldOf(held, offer, booking) ? held : undefined;
+  if (held !== hold) await releaseHold(dependencies, page, held!);
   const place = made
     ? { appointmentReference: made.appointmentReference }
     : (await findChosenPlace(dependencies, page, offer, { booking, ...(hold && { hold }) })).place;

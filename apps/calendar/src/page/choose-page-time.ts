@@ -1,9 +1,9 @@
-import { originJson } from '@scheduling/messaging';
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { settle } from '../participation/settle.ts';
 import { bookingCall, type NewBooking } from '../slot/book-slot.ts';
-import type { InstantPeriod, ResourceTime } from '../slot/resource-times.ts';
+import type { ResourceTime } from '../slot/resource-times.ts';
+import { dateAt } from '../slot/weeks.ts';
 import {
   type BookingPage,
   type OfferChoice,
@@ -15,7 +15,6 @@ import { findHold, holdReference, isHoldOf, releaseHold } from './page-choice.ts
 import {
   byPreference,
   countSeats,
-  dateOf,
   heldPlace,
   isUnavailable,
   type PagePlace,
@@ -67,7 +66,7 @@ async function choose(
     return { page, choice: earlier!, place: heldPlace(hold) };
   if (hold !== undefined) await releaseHold(dependencies, page, hold);
 
-  const day = periodOfDay(dateOf(start.getTime(), page), page);
+  const day = periodOfDay(dateAt(start.getTime(), page.timeZone), page);
   // Of all resources: what is held is a part of what they have together.
   const whole = requireOffer(page, { offer: chosen.offer });
   const ofDay = byPreference(await readPlaces(dependencies, page, whole, day), page);
@@ -83,8 +82,13 @@ async function choose(
     pages.chosen(page.crmId, 'not_needed');
     return { page, choice, place: toPagePlace(first, offer) };
   }
+  const limits: HoldLimits = {
+    maxHolds,
+    dayStart: day.from.toString(),
+    dayEnd: day.to.toString(),
+    freePlaces: countSeats(ofDay),
+  };
   for (const candidate of candidates) {
-    const limits = { ...limitsOf(day), freePlaces: countSeats(ofDay) };
     const isDone = await tryToHold(dependencies, { page, offer, choice, candidate, limits });
     if (!isDone) continue;
     const held = await findHold(dependencies, page, choice);
@@ -94,8 +98,12 @@ async function choose(
   throw unavailable(page, start);
 }
 
-function limitsOf({ from, to }: InstantPeriod) {
-  return { maxHolds, dayStart: from.toString(), dayEnd: to.toString() };
+/** See hold-page-time.sql. */
+interface HoldLimits {
+  maxHolds: number;
+  dayStart: string;
+  dayEnd: string;
+  freePlaces: number;
 }
 
 interface Attempt {
@@ -103,7 +111,7 @@ interface Attempt {
   offer: PageOffer;
   choice: string;
   candidate: ResourceTime;
-  limits: ReturnType<typeof limitsOf> & { freePlaces: number };
+  limits: HoldLimits;
 }
 
 /** False if the place has just been taken. If too much is held already, nothing is. */
@@ -127,7 +135,7 @@ async function tryToHold(
     references: [booking.reference],
     call: (provider) => {
       const { request, locks } = bookingCall(provider, id, booking);
-      return { name: 'hold_page_time', request: { ...request, ...limits, origin: originJson() }, locks };
+      return { name: 'hold_page_time', request: { ...request, ...limits }, locks };
     },
     busy: 'slot.busy',
   });

@@ -1,6 +1,6 @@
 import type { CalendarDependencies } from '../dependencies.ts';
 import { findFirstStart, type InstantPeriod, type ResourceTime } from '../slot/resource-times.ts';
-import { endAhead, endOfWeek, laterOf, readWeek, startOf, type Week } from '../slot/weeks.ts';
+import { dateAt, endAhead, endOfWeek, laterOf, readWeek, startOf, type Week } from '../slot/weeks.ts';
 import {
   type BookingPage,
   type OfferChoice,
@@ -10,7 +10,7 @@ import {
   targetsOf,
 } from './booking-page.ts';
 import { type ChoiceRow, findHold, isHoldOf } from './page-choice.ts';
-import { byPreference, dateOf, firstAtEachStart, readPlaces } from './page-places.ts';
+import { byPreference, firstAtEachStart, readPlaces } from './page-places.ts';
 
 /** A time at which an offer can be booked. */
 export interface PageTime {
@@ -73,7 +73,7 @@ export async function listNearestPageTimes(
   const { page, offer, hold } = await readQuery(dependencies, query);
   const now = Temporal.Instant.fromEpochMilliseconds(page.now.getTime());
   const [wanted, { timeZone }] = [start.getTime(), page];
-  const date = dateOf(Math.max(now.epochMilliseconds, wanted), page);
+  const date = dateAt(Math.max(now.epochMilliseconds, wanted), timeZone);
   const around = nearDays.map((days) => ({
     from: laterOf(now, startOf(date.subtract({ days }), timeZone)),
     to: startOf(date.add({ days: days + 1 }), timeZone),

@@ -3,7 +3,7 @@ import type { Location } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { Place } from '../slot/place.ts';
 import { type InstantPeriod, type ResourceTime, timesOf } from '../slot/resource-times.ts';
-import { startOf } from '../slot/weeks.ts';
+import { dateAt, startOf } from '../slot/weeks.ts';
 import { type BookingPage, type PageOffer, targetsOf } from './booking-page.ts';
 import type { ChoiceRow } from './page-choice.ts';
 
@@ -44,11 +44,6 @@ export function readPlacesAt(
   return readPlaces(dependencies, page, offer, { from, to: from.add({ milliseconds: 1 }) });
 }
 
-/** The date of a moment where the provider is. */
-export function dateOf(startsAt: number, { timeZone }: BookingPage): Temporal.PlainDate {
-  return Temporal.Instant.fromEpochMilliseconds(startsAt).toZonedDateTimeISO(timeZone).toPlainDate();
-}
-
 /** From the first moment of a date to that of the one after it. */
 export function periodOfDay(date: Temporal.PlainDate, { timeZone }: BookingPage): InstantPeriod {
   return { from: startOf(date, timeZone), to: startOf(date.add({ days: 1 }), timeZone) };
@@ -60,7 +55,7 @@ export function periodOfDay(date: Temporal.PlainDate, { timeZone }: BookingPage)
  */
 export function byPreference(places: ResourceTime[], page: BookingPage): ResourceTime[] {
   const dayOf = (place: ResourceTime): string =>
-    `${place.resourceReference} ${dateOf(place.startsAt, page).toString()}`;
+    `${place.resourceReference} ${dateAt(place.startsAt, page.timeZone).toString()}`;
   const days = Map.groupBy(places, dayOf);
   const counts = new Map([...days].map(([day, ofDay]) => [day, new Set(ofDay.map(({ startsAt }) => startsAt)).size]));
   const countOf = (place: ResourceTime): number => counts.get(dayOf(place))!;
@@ -99,7 +94,7 @@ export function placeOf(
 }
 
 /** What the person of a place pays: as its open appointment says or, of a free place, the offer. */
-export function priceOf({ details }: ResourceTime, offer: PageOffer): PagePlace['price'] {
+function priceOf({ details }: ResourceTime, offer: PageOffer): PagePlace['price'] {
   return details.appointmentReference === null ? offer.price : (details.price ?? undefined);
 }
 

@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
+import type { Link } from '../person/link-token.ts';
 import { findOwnBooking, type OwnBooking } from '../person/own-booking.ts';
 import { issueParticipationLink } from '../person/participation-link.ts';
 import { isSelfService } from '../slot/booking-rules.ts';
@@ -29,13 +30,7 @@ export async function readReceipt(
   { providerId, receipt }: { providerId: string; receipt: string },
 ): Promise<Receipt> {
   const page = await requireBookingPage(dependencies, providerId);
-  const link = dependencies.links.read(receipt);
-  const shown =
-    link?.purpose === 'receipt'
-      ? await readBooking(dependencies, page, link)
-      : link?.purpose === 'pending'
-        ? await readPending(dependencies, page, link)
-        : undefined;
+  const shown = await readShown(dependencies, page, dependencies.links.read(receipt));
   if (shown === undefined || !dependencies.links.isIssued(receipt, shown.email))
     throw new DomainError('link.not_found');
   return shown.receipt;
@@ -45,6 +40,15 @@ interface Shown {
   receipt: Receipt;
   /** To which the receipt was issued, if it was. */
   email: string | undefined;
+}
+
+async function readShown(
+  dependencies: CalendarDependencies,
+  page: BookingPage,
+  link: Link | undefined,
+): Promise<Shown | undefined> {
+  if (link?.purpose === 'receipt') return readBooking(dependencies, page, link);
+  return link?.purpose === 'pending' ? readPending(dependencies, page, link) : undefined;
 }
 
 async function readBooking(

@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** The first byte of a token. One that was given to a purpose is never given to another. */
 const purposes = { booking: 1, decide: 2, confirm: 3, receipt: 4, pending: 5 } as const;
+const allPurposes = Object.keys(purposes) as (keyof typeof purposes)[];
 
 /** What a link leads to. A token for one purpose is none for another. */
 export type Link = OwnLink | DecisionLink | PendingLink;
@@ -48,8 +49,8 @@ const idBytes = 16;
 
 /**
  * A token is, in base64url: one byte for the purpose, one for the length of the key's id, that id, the id of the
- * participation or of the pending booking, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id. The MAC is about all of that and the
- * address, in any of its forms.
+ * participation or of the pending booking, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id.
+ * The MAC is about all of that and the address, in any of its forms.
  *
  * @param keys the first one signs, all of them verify
  */
@@ -100,23 +101,22 @@ function parse(token: string): { keyId: string; link: Link } | undefined {
   const id = uuidAt(bytes, idAt);
   const crmIdAfter = (macAt: number): string => bytes.toString('utf8', macAt + macBytes);
   const nextAt = idAt + idBytes;
-  switch (bytes[0]) {
-    case purposes.booking:
-    case purposes.receipt: {
-      const purpose = bytes[0] === purposes.booking ? 'booking' : 'receipt';
+  const purpose = allPurposes.find((each) => purposes[each] === bytes[0]);
+  switch (purpose) {
+    case 'booking':
+    case 'receipt':
       return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), participationId: id });
-    }
-    case purposes.decide: {
+    case 'decide': {
       const [crmId, recipientId] = [crmIdAfter(nextAt + idBytes), uuidAt(bytes, nextAt)];
-      return ifWellFormed(keyId, { purpose: 'decide', crmId, participationId: id, recipientId });
+      return ifWellFormed(keyId, { purpose, crmId, participationId: id, recipientId });
     }
-    case purposes.confirm:
-    case purposes.pending: {
-      const purpose = bytes[0] === purposes.confirm ? 'confirm' : 'pending';
+    case 'confirm':
+    case 'pending':
       return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), pendingBookingId: id });
-    }
-    default:
+    case undefined:
       return undefined;
+    default:
+      return purpose satisfies never;
   }
 }
 

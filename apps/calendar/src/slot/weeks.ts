@@ -58,7 +58,7 @@ async function findFirstWeek<Time>({
 }: WeekQuery<Time>): Promise<Temporal.PlainDate | undefined> {
   const start = await findFirstStart({ from: now, to: endAhead(now, timeZone) });
   if (start === undefined) return undefined;
-  return mondayOf(Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timeZone).toPlainDate());
+  return mondayOf(dateAt(start, timeZone));
 }
 
 /** Up to when a person is led from a moment on. */
@@ -70,6 +70,11 @@ export function endAhead(moment: Temporal.Instant, timeZone: string): Temporal.I
 /** The end of the week that begins on a Monday. */
 export function endOfWeek(monday: string, timeZone: string): Temporal.Instant {
   return startOf(Temporal.PlainDate.from(monday).add({ days: daysOfWeek }), timeZone);
+}
+
+/** The date of a moment in epoch milliseconds. */
+export function dateAt(moment: number, timeZone: string): Temporal.PlainDate {
+  return Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone).toPlainDate();
 }
 
 /** The first moment of a date. */

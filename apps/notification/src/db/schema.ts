@@ -48,8 +48,8 @@ export interface MailTable {
   /** Together with `about_id` and template it identifies the mail: a redelivered event creates no second one. */
   eventId: string;
   /**
-   * The participation, verification, pending booking or erasure that the mail is about. Mails about one thing are sent in the order of
-   * their versions.
+   * The participation, verification, pending booking or erasure that the mail is about. Mails about one thing are sent
+   * in the order of their versions.
    */
   aboutId: string;
   version: number;

@@ -1,6 +1,7 @@
 import type { GetPendingBookingResponse, PageTime } from '@scheduling/contracts/calendar/v1';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { hasCode } from '../has-code.ts';
 import { fieldOf } from '../form-posts.ts';
 import { sendPage } from '../render-page.ts';
 import { tokenOf } from '../visit.ts';
@@ -9,7 +10,7 @@ import { readShownPrice } from './describe-form.ts';
 import { pageLinks } from './page-links.ts';
 import { keptOf, placeValueOf } from './page-request.ts';
 import type { OpenPage } from './page-visit.ts';
-import { hasCode, isTaken } from './send-week.ts';
+import { isTaken } from './send-week.ts';
 
 interface ConfirmDependencies {
   clients: Clients;

@@ -2,8 +2,7 @@ import { Confirmation, type GetPendingBookingResponse, type PageTime } from '@sc
 import { singleLine } from '@scheduling/presentation';
 import { describeAdvice } from '../describe-advice.ts';
 import { type Page, renderPage } from '../render-page.ts';
-import { factsOf, shownPriceOf, troubleOf } from './describe-form.ts';
-import { describeNearest } from './describe-page-week.ts';
+import { bookNearest, factsOf, shownPriceOf, troubleOf } from './describe-form.ts';
 import { placeValue } from './page-request.ts';
 import { findOffer, type PageVisit } from './page-visit.ts';
 
@@ -23,7 +22,6 @@ export function confirmPage(visit: PageVisit, { pending, nearest, error }: Confi
   const offer = findOffer(page, pending.offer)!;
   const isRequest = page.confirmation === Confirmation.REQUESTED;
   const { title, text, button } = texts.book.confirm[isRequest ? 'request' : 'booking'];
-  const { bookAt, requestAt } = texts.book.form;
   const trouble = troubleOf(visit, error, place, nearest.length > 0 ? texts.book.taken.text : undefined);
   const facts = place && factsOf(visit, { offer, at: resourceReference }, place);
   // It is opened from a mail.
@@ -41,14 +39,7 @@ export function confirmPage(visit: PageVisit, { pending, nearest, error }: Confi
       slot: placeValue({ start: start!, at: resourceReference }),
       button,
       nearestLabel: texts.book.taken.nearest,
-      nearest: nearest.map((time) => {
-        const described = describeNearest(visit, offer, time);
-        return {
-          value: placeValue({ start: time.start!, at: time.resourceReference }),
-          text: isRequest ? requestAt(described.text) : bookAt(described.text),
-          also: described.also,
-        };
-      }),
+      nearest: bookNearest(visit, offer, nearest),
       advice: place === undefined && nearest.length === 0 ? describeAdvice(visit) : undefined,
     },
   );

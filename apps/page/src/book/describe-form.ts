@@ -39,7 +39,7 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
   const { page, texts, links, otherLinks } = visit;
   const { choice, chosen, place, nearest, problems } = form;
   const isRequest = page.confirmation === Confirmation.REQUESTED;
-  const { title, otherTime, book, request, bookAt, requestAt } = texts.book.form;
+  const { title, otherTime, book, request } = texts.book.form;
   const error = errorOf(visit, form);
   return renderPage(
     'page-form',
@@ -57,11 +57,7 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
       },
       action: links.form(choice, chosen),
       price: place ? shownPriceOf(place.price) : form.shownPrice,
-      nearest: nearest.map((time) => {
-        const { text, also } = describeNearest(visit, form.offer, time);
-        const value = placeValue({ start: time.start!, at: time.resourceReference });
-        return { value, text: isRequest ? requestAt(text) : bookAt(text), also };
-      }),
+      nearest: bookNearest(visit, form.offer, nearest),
       allTimes: texts.book.form.allTimes,
       nearestLabel: texts.book.taken.nearest,
       fields: fieldsOf(visit, form),
@@ -73,6 +69,16 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
           : undefined,
     },
   );
+}
+
+/** Other times, each as a button that books it. */
+export function bookNearest(visit: PageVisit, offer: PageOffer, times: PageTime[]) {
+  const { bookAt, requestAt } = visit.texts.book.form;
+  const write = visit.page.confirmation === Confirmation.REQUESTED ? requestAt : bookAt;
+  return times.map((time) => {
+    const { text, also } = describeNearest(visit, offer, time);
+    return { value: placeValue({ start: time.start!, at: time.resourceReference }), text: write(text), also };
+  });
 }
 
 /** What was wrong, with a link to each field. */

@@ -1,12 +1,12 @@
 import type { ListPageTimesResponse, PageOffer, PageTime } from '@scheduling/contracts/calendar/v1';
 import { formatDay, formatTimes, singleLine } from '@scheduling/presentation';
 import { describeAdvice } from '../describe-advice.ts';
-import { describeDays, describeSpan } from '../describe-week.ts';
+import { describeDays, describeSpan, describeWeeks } from '../describe-week.ts';
 import { type Page, type PageContent, renderPage } from '../render-page.ts';
 import { termsOf } from './describe-offers.ts';
 import type { Wish } from './page-links.ts';
 import type { PageVisit } from './page-visit.ts';
-import { createSecondTimes } from './second-zone.ts';
+import { createSecondTimes, dayIn } from './second-zone.ts';
 
 export interface PageWeek extends Wish {
   /** An earlier choice. */
@@ -89,10 +89,7 @@ function timesOf(visit: PageVisit, week: PageWeek): Omit<PageContent, 'title'> {
       text: texts.book.week.next(formatDay(nextDay, page.timeZone, locale)),
     },
     advice: times.length === 0 && nextDay === undefined ? describeAdvice(visit) : undefined,
-    weeks: [
-      ...(hasPrevious ? [{ href: linkTo(-7), text: texts.move.previous }] : []),
-      ...(hasNext ? [{ href: linkTo(7), text: texts.move.next }] : []),
-    ],
+    weeks: describeWeeks({ hasPrevious, hasNext }, texts, linkTo),
     weeksLabel: texts.move.weeks,
   };
 }
@@ -121,5 +118,5 @@ export function resourceNameOf({ resources }: PageOffer, reference: string): str
 
 /** YYYY-MM-DD. */
 export function dateIn(at: Date, timeZone: string): string {
-  return Temporal.Instant.fromEpochMilliseconds(at.getTime()).toZonedDateTimeISO(timeZone).toPlainDate().toString();
+  return dayIn(at, timeZone).toString();
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { hasCode } from '../has-code.ts';
 import { renderPage, sendPage } from '../render-page.ts';
 import { donePage, pendingPage } from './describe-done.ts';
-import { hasCode } from './send-week.ts';
 import { providerOf, receiptOf } from './page-request.ts';
 import type { OpenPage } from './page-visit.ts';
 

@@ -1,12 +1,13 @@
 import { DomainError } from '@scheduling/errors';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { hasCode } from '../has-code.ts';
 import { fieldOf, formOf } from '../form-posts.ts';
 import { queryOf } from '../query-of.ts';
 import { sendPage } from '../render-page.ts';
 import type { PersonField } from '../texts/texts.ts';
 import { readShownPrice } from './describe-form.ts';
-import { hasCode, isOfferGone, isTaken, type WeekSender } from './send-week.ts';
+import { isOfferGone, isTaken, type WeekSender } from './send-week.ts';
 import type { ChosenPlace } from './page-links.ts';
 import { choiceOf, placeOf, placeValueOf, providerOf } from './page-request.ts';
 import type { LinksToPages, OpenPage } from './page-visit.ts';

@@ -27,8 +27,6 @@ export function createSecondTimes({
   // As people write times where the provider is: two ways to write them on one page would be confusing.
   const locale = regionalLocale(given, timeZone);
   const weekday = new Intl.DateTimeFormat(locale, { weekday: 'short', timeZone: secondZone });
-  const dayIn = (at: Date, zone: string) =>
-    Temporal.Instant.fromEpochMilliseconds(at.getTime()).toZonedDateTimeISO(zone).toPlainDate();
   const timeOf = (at: Date): string | undefined => formatTimes(at, at, secondZone, locale).lines[1];
   return (start, end) => {
     const { lines, isOneDay, unit } = formatTimes(start, end, secondZone, locale);
@@ -36,6 +34,10 @@ export function createSecondTimes({
     const isSameDay = dayIn(start, secondZone).equals(dayIn(start, timeZone));
     return withoutUnit(isSameDay ? lines[1]! : `${weekday.format(start)} ${lines[1]}`, unit);
   };
+}
+
+export function dayIn(at: Date, timeZone: string): Temporal.PlainDate {
+  return Temporal.Instant.fromEpochMilliseconds(at.getTime()).toZonedDateTimeISO(timeZone).toPlainDate();
 }
 
 /** The line above it has the unit. */

@@ -1,7 +1,7 @@
 import type { ListPageTimesRequest, ListPageTimesResponse } from '@scheduling/contracts/calendar/v1';
-import { DomainError, type ErrorCode } from '@scheduling/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { hasCode } from '../has-code.ts';
 import { sendPage } from '../render-page.ts';
 import { offersPage } from './describe-offers.ts';
 import { dateIn, weekPage } from './describe-page-week.ts';
@@ -94,8 +94,4 @@ export function isTaken(error: unknown): boolean {
 /** Whether no calendar has this date or time. */
 function isOutOfRange(error: unknown): boolean {
   return hasCode(error, 'slot.invalid');
-}
-
-export function hasCode(error: unknown, code: ErrorCode): boolean {
-  return error instanceof DomainError && error.code === code;
 }

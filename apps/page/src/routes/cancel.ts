@@ -1,10 +1,10 @@
-import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { multiLine, singleLine, titleOf } from '@scheduling/presentation';
 import type { FastifyInstance } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { describePeriod, subjectOf } from '../describe-booking.ts';
 import { obstacleTo } from '../describe-obstacle.ts';
 import { fieldOf, shownStartOf } from '../form-posts.ts';
+import { hasCode } from '../has-code.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
 import { type LinksTo, type OpenVisit, tokenOf, type Visit } from '../visit.ts';
 import { isChanged, isRefusal, sendObstacle, sendRefusal } from './send-obstacle.ts';
@@ -30,7 +30,7 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
         if (alreadyCancelled && message !== '') return sendRefusal(reply, await openPresent(), 'cancel');
         return await reply.redirect(linksTo(request).booking('cancelled'), 303);
       } catch (error) {
-        const isInvalid = error instanceof DomainError && error.code === invalidMessage;
+        const isInvalid = hasCode(error, 'participation.invalid');
         if (!isInvalid && !isRefusal(error) && !isChanged(error)) throw error;
         const visit = await openPresent();
         if (isInvalid) return sendPage(reply, 400, questionPage(visit, { message, error: 'invalidMessage' }));
@@ -40,9 +40,6 @@ export function cancelRoutes({ persons }: Clients, openVisit: OpenVisit, linksTo
     });
   };
 }
-
-/** One that is too long. */
-const invalidMessage = 'participation.invalid' satisfies ErrorCode;
 
 interface Form {
   /** What was typed. */

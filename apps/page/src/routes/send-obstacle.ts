@@ -2,6 +2,7 @@ import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { DomainError, type ErrorCode } from '@scheduling/errors';
 import type { FastifyReply } from 'fastify';
 import { describeObstacle, obstacleTo } from '../describe-obstacle.ts';
+import { hasCode } from '../has-code.ts';
 import { renderPage, sendPage } from '../render-page.ts';
 import type { Action } from '../texts/texts.ts';
 import type { Visit } from '../visit.ts';
@@ -30,5 +31,5 @@ export function isRefusal(error: unknown): boolean {
 
 /** Whether the booking begins at another time than the question has shown, and nothing was changed. */
 export function isChanged(error: unknown): boolean {
-  return error instanceof DomainError && error.code === 'link.changed';
+  return hasCode(error, 'link.changed');
 }

@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What the form of a booking page asks for, which sites may show the page in a frame, and whether bookings are confirmed by a mail. */
+/**
+ * What the form of a booking page asks for, which sites may show the page in a frame, and whether bookings are confirmed
+ * by a mail.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     ALTER TABLE booking_rules
