@@ -9,8 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CalendarSchema } from '../src/db/schema.ts';
 import { dateOf, makeClockAdjustable, type SetRealClock, textOf, wakeReplicas } from './adjustable-clock.ts';
 import {
+  allEnded,
   type Calendar,
   type CalendarUnderTest,
+  countWaiting,
   createAppointment,
   createCustomer,
   freshReference,
@@ -52,6 +54,9 @@ afterAll(async () => {
   await replica?.[Symbol.asyncDispose]();
   await calendar?.[Symbol.asyncDispose]();
 });
+
+const setSandboxClock = (minutes: number) =>
+  calendar.clocks.setSandboxClock({ crmId: 'sandbox', now: dateOf(minutes) });
 
 /** Wakes the replicas, and waits until all reminders have been written that are due now. */
 async function runRounds(): Promise<void> {
@@ -482,11 +487,55 @@ describe('reminders', () => {
 
   it('are written if they are due at the very time to which the clock of a sandbox is set back', async () => {
     const { sandbox } = owners;
-    const setClock = (minutes: number) => calendar.clocks.setSandboxClock({ crmId: 'sandbox', now: dateOf(minutes) });
     await setRealClock(0);
-    await setClock(5_000);
+    await setSandboxClock(5_000);
     const ids = await bookQuietly(sandbox, [4_060]);
-    await setClock(4_000);
+    await setSandboxClock(4_000);
+    await runRounds();
+    expect(await newRemindersOf(ids)).toEqual([ids]);
+  });
+
+  it('are written if the clock of a sandbox is set back and forward again before anybody could write any', async () => {
+    const { sandbox } = owners;
+    await setRealClock(0);
+    await setSandboxClock(5_000);
+    const ids = await bookQuietly(sandbox, [4_060]);
+    const round = await calendar.database.kysely.startTransaction().execute();
+    try {
+      await sql`SELECT FROM reminder_mark WHERE crm_id = 'sandbox' FOR NO KEY UPDATE`.execute(round);
+      const setting = setSandboxClock(3_990);
+      await eventually(async () => expect(await countWaiting(calendar, '%reminder_mark%')).toBe(1));
+      const settingOn = setSandboxClock(4_001);
+      await eventually(async () => expect(await countWaiting(calendar, '%sandbox_clock%')).toBe(1));
+      await round.rollback().execute();
+      await allEnded([setting, settingOn]);
+    } finally {
+      if (!round.isRolledBack) await round.rollback().execute();
+    }
+    await runRounds();
+    expect(await newRemindersOf(ids)).toEqual([ids]);
+  });
+
+  it('are written if they are due at the time to which the clock of a sandbox is set while others are being written', async () => {
+    const { sandbox } = owners;
+    await setRealClock(0);
+    await setSandboxClock(3_000);
+    const ids = await bookQuietly(sandbox, [4_060]);
+    const round = await calendar.database.kysely.startTransaction().execute();
+    try {
+      // Its clock was ahead.
+      await round
+        .updateTable('reminderMark')
+        .set({ until: dateOf(4_500) })
+        .where('crmId', '=', 'sandbox')
+        .execute();
+      const setting = setSandboxClock(4_000);
+      await eventually(async () => expect(await countWaiting(calendar, '%reminder_mark%')).toBe(1));
+      await round.commit().execute();
+      await setting;
+    } finally {
+      if (!round.isCommitted) await round.rollback().execute();
+    }
     await runRounds();
     expect(await newRemindersOf(ids)).toEqual([ids]);
   });

@@ -14,7 +14,6 @@ DECLARE
   real_present timestamptz;
   present timestamptz;
   clock_set_at timestamptz;
-  clock_set_to timestamptz;
   locked integer;
   answer jsonb;
 BEGIN
@@ -25,10 +24,9 @@ BEGIN
   -- After the lock, so that it is later than what the previous holder has written.
   real_present := scheduling_now();
   present := scheduling_now(the_crm);
-  -- What it was set to, as exactly as it is stored: in milliseconds.
-  SELECT set_at, set_at + make_interval(secs => ahead_ms / 1000.0) - interval '1 millisecond' INTO clock_set_at, clock_set_to FROM sandbox_clock WHERE crm_id = the_crm;
-  -- The clock of a sandbox was set back. What is due at the time that it was set to is not over yet.
-  UPDATE reminder_mark SET until = least(present, clock_set_to) WHERE crm_id = the_crm AND provider_id = the_provider AND until > present;
+  -- The server's clock was set back. Whoever sets the clock of a sandbox back does this at once.
+  UPDATE reminder_mark SET until = present WHERE crm_id = the_crm AND provider_id = the_provider AND until > present;
+  SELECT set_at INTO clock_set_at FROM sandbox_clock WHERE crm_id = the_crm;
 
   WITH mark AS MATERIALIZED (
     SELECT minutes, until, make_interval(mins => minutes) AS lead, least(interval '15 minutes', make_interval(secs => minutes * 30)) AS least_left,

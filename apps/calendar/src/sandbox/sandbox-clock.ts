@@ -27,11 +27,14 @@ export async function setSandboxClock(
   { crmId, now }: { crmId: string; now?: Date | undefined },
 ): Promise<SandboxClock> {
   await requireSandbox(dependencies, crmId);
-  const { kysely } = dependencies.database;
-  if (now === undefined) await kysely.deleteFrom('sandboxClock').where('crmId', '=', crmId).execute();
-  else await storeClock(kysely, crmId, now);
+  const clock = await dependencies.database.transaction(async (db) => {
+    if (now === undefined) await db.deleteFrom('sandboxClock').where('crmId', '=', crmId).execute();
+    else await storeClock(db, crmId, now);
+    await setReminderMarksBack(db, crmId, now);
+    return readClock(db, crmId);
+  });
   dependencies.onClockSet();
-  return readClock(kysely, crmId);
+  return clock;
 }
 
 /** Identity is asked each time: nothing but this depends on it. */
@@ -51,6 +54,23 @@ async function storeClock(db: Kysely<CalendarSchema>, crmId: string, now: Date):
   throw new DomainError('sandbox.invalid', {
     errors: [{ pointer: '/now', detail: `must be at most ${maxYears} years from the real time` }],
   });
+}
+
+/**
+ * What is due at the time to which the clock was set back, or later, is due again (remind.sql), also if the clock is set
+ * forward again before anybody has written reminders. Waits for whoever is writing some: they move the marks.
+ */
+async function setReminderMarksBack(db: Kysely<CalendarSchema>, crmId: string, now: Date | undefined): Promise<void> {
+  await db
+    .selectFrom('reminderMark')
+    .select('minutes')
+    .where('crmId', '=', crmId)
+    .orderBy('providerId')
+    .orderBy('minutes')
+    .forNoKeyUpdate()
+    .execute();
+  const until = now === undefined ? sql<Date>`scheduling_now()` : now;
+  await db.updateTable('reminderMark').set({ until }).where('crmId', '=', crmId).where('until', '>', until).execute();
 }
 
 async function readClock(db: Kysely<CalendarSchema>, crmId: string): Promise<SandboxClock> {
