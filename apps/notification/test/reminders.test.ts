@@ -127,6 +127,18 @@ async function finished(booking: Booking) {
   return mailsTo(booking);
 }
 
+/** Waits until a call of the function waits for a lock. */
+async function blocked(name: string): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*) FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ${`%${name}%`}`.execute(
+      stack.database.kysely,
+    );
+    expect(rows[0]!.count, name).toBeGreaterThan(0);
+  });
+}
+
 const changeState = ({ owned, reference }: Booking, state: ParticipationState) =>
   stack.participations.updateParticipation({
     ...owned,
@@ -203,6 +215,40 @@ describe('a reminder', () => {
     await expect(stack.participationMails.resendMail({ ...key, mailId: mail!.id })).rejects.toMatchObject({
       code: 'mail.outdated',
     });
+  });
+
+  it('is one mail if its event is repeated at the very time when it is being written', async () => {
+    const booking = await book();
+    const { kysely } = stack.database;
+    const unwritten = kysely.selectFrom('unwrittenMail').where('aboutId', '=', booking.participationId);
+    const holding = await kysely.startTransaction().execute();
+    const repeating = await kysely.startTransaction().execute();
+    try {
+      const row = await whilePaused([stack.services.calendar.pid], async () => {
+        await remind(booking);
+        const stored = await unwritten.selectAll().executeTakeFirstOrThrow();
+        // Whoever writes it has to wait for this one, with its row gone.
+        await sql`
+          INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at)
+          SELECT crm_id, event_id, about_id, version, template, request_id, 'failed', now() FROM unwritten_mail WHERE id = ${stored.id}`.execute(
+          holding,
+        );
+        return stored;
+      });
+      await blocked('store_written_mail');
+      const request = { ...row, maxWaiting: 10, urgentTemplates: [] };
+      const repeated = sql`SELECT store_unwritten_mail(${request}::jsonb)`.execute(repeating);
+      await blocked('store_unwritten_mail');
+      await holding.rollback().execute();
+      await repeated;
+      await repeating.commit().execute();
+      // A second row would be something later, to which the mail gives way.
+      expect(await unwritten.select('id').execute()).toEqual([]);
+    } finally {
+      if (!holding.isRolledBack) await holding.rollback().execute();
+      if (!repeating.isCommitted) await repeating.rollback().execute();
+    }
+    expect(await finished(booking)).toHaveLength(1);
   });
 
   it.each([

@@ -737,17 +737,14 @@ CREATE OR REPLACE FUNCTION public.store_provider_notice(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  stored_id uuid;
 BEGIN
   IF request ? 'customerId' THEN
     -- As in store-mail.sql.
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
     IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
-  IF EXISTS (
-    SELECT FROM mail
-     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
-  ) THEN RETURN NULL; END IF;
-
   INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent,
     previous_event_id, requested_starts_at)
   VALUES (
@@ -756,7 +753,13 @@ BEGIN
     request ->> 'traceparent', (request ->> 'previousEventId')::uuid, (request ->> 'requestedStartsAt')::timestamptz)
   -- Another participation of the appointment, if the first one is gone when the mail is written.
   ON CONFLICT ON CONSTRAINT provider_notice_intent_key DO UPDATE SET participation_ids = known.participation_ids || excluded.participation_ids
-   WHERE cardinality(known.participation_ids) < 10 AND NOT known.participation_ids @> excluded.participation_ids;
+   WHERE cardinality(known.participation_ids) < 10 AND NOT known.participation_ids @> excluded.participation_ids
+  RETURNING id INTO stored_id;
+  -- Only now, as in store-unwritten-mail.sql.
+  DELETE FROM provider_notice
+   WHERE crm_id = request ->> 'crmId' AND id = stored_id AND EXISTS (
+     SELECT FROM mail
+      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template');
   RETURN NULL;
 END
 $function$;
@@ -773,10 +776,6 @@ BEGIN
   -- As in store-mail.sql.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
   IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
-  IF EXISTS (
-    SELECT FROM mail
-     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
-  ) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
     requested_starts_at, expires_at)
@@ -788,6 +787,14 @@ BEGIN
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;
+  -- Only now: the insertion has waited for whoever was replacing the row of a repeated event by its mail, to which a second row would be something later.
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
+  ) THEN
+    DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = new_id;
+    RETURN NULL;
+  END IF;
 
   first_is_written := EXISTS (
     SELECT FROM mail

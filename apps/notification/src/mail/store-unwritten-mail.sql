@@ -13,10 +13,6 @@ BEGIN
   -- As in store-mail.sql.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
   IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
-  IF EXISTS (
-    SELECT FROM mail
-     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
-  ) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
     requested_starts_at, expires_at)
@@ -28,6 +24,14 @@ BEGIN
   ON CONFLICT ON CONSTRAINT unwritten_mail_intent_key DO NOTHING
   RETURNING id INTO new_id;
   IF new_id IS NULL THEN RETURN NULL; END IF;
+  -- Only now: the insertion has waited for whoever was replacing the row of a repeated event by its mail, to which a second row would be something later.
+  IF EXISTS (
+    SELECT FROM mail
+     WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = request ->> 'template'
+  ) THEN
+    DELETE FROM unwritten_mail WHERE crm_id = request ->> 'crmId' AND id = new_id;
+    RETURN NULL;
+  END IF;
 
   first_is_written := EXISTS (
     SELECT FROM mail
