@@ -147,6 +147,17 @@ async function takePlaces({ path }: BookingPage, start: string, duration: number
     });
 }
 
+/** Invites a customer of their own to book the consultation once, and returns the address of the page for them. */
+async function invite({ path }: BookingPage, userName = 'Grace Hopper'): Promise<string> {
+  const customerReference = randomUUID();
+  const providerReference = path.split('/').at(-1);
+  const person = { customerReference, providerReference, userName, email: `${customerReference}@example.com` };
+  await pages.send('POST', `${path}/customers`, person);
+  const expiresAt = `${dateIn(20)}T12:00`;
+  const wish = { productReference: consultation.productReference, bookings: 1, expiresAt };
+  return (await pages.send('POST', `${path}/customers/${customerReference}/invitations`, wish)).invitation.url;
+}
+
 interface Participation {
   name: string;
   state: string;
@@ -164,11 +175,13 @@ describe('each state of the booking page', () => {
   let empty: BookingPage;
   let verified: BookingPage;
   let nothing: BookingPage;
+  let invited: BookingPage;
   before(async () => {
     requests = await openBookingPage('requests', { confirmation: 'REQUESTED', askMobile: 'REQUIRED' });
     empty = await openBookingPage('empty', {}, []);
     verified = await openBookingPage('verified', { verifyEmail: true });
     nothing = await openBookingPage('nothing', { offers: [] }, []);
+    invited = await openBookingPage('invited', { access: 'INVITED' });
   });
 
   const offer = massage.productReference;
@@ -235,9 +248,28 @@ describe('each state of the booking page', () => {
       await open(page, await confirmationOf(await sendForMail(page, lang)), { lang });
       await press(page, sendButton);
     },
+    'invited-only': (page, lang) => open(page, invited.url, { lang }, 403),
+    'invited-dead': (page, lang) => open(page, invited.url, { lang, for: 'none' }, 404),
+    'invited-week': async (page, lang) => open(page, await invite(invited), { lang }),
+    'invited-form': async (page, lang) => chooseInvited(page, await invite(invited), lang),
+    'invited-booked': async (page, lang) => {
+      await chooseInvited(page, await invite(invited), lang);
+      await press(page, sendButton);
+    },
+    'invited-used': async (page, lang) => {
+      const url = await invite(invited);
+      await chooseInvited(page, url, lang);
+      await press(page, sendButton);
+      await open(page, url, { lang });
+    },
     'done-is-over': (page, lang) => open(page, `${studio.url}/done/${randomUUID()}`, { lang }, 404),
     unknown: (page, lang) => open(page, `${pages.stack.info.page}/book/${randomUUID()}`, { lang }, 404),
   };
+
+  async function chooseInvited(page: Page, url: string, lang: Language): Promise<void> {
+    await open(page, url, { lang });
+    await press(page, aTime);
+  }
 
   /** Sends a form of which a mail is sent, and returns to whom. */
   async function sendForMail(page: Page, lang: Language, openForm = choose): Promise<string> {
@@ -313,6 +345,29 @@ describe('a person with a keyboard', () => {
         assert.deepEqual(await bookingsOf(studio, name), ['BOOKED']);
       });
     }
+});
+
+describe('a customer who is invited', () => {
+  for (const lang of languages)
+    it(`books by two presses of a key, without script (${lang})`, async () => {
+      const name = `Invited ${lang}`;
+      const url = await invite(studio, name);
+      await withPage(pages, async (page) => {
+        await page.setJavaScriptEnabled(false);
+        await open(page, url, { lang });
+        await follow(page, aTime);
+        assert.deepEqual(await page.$$eval('input:not([type=hidden]), textarea', (all) => all.map(({ id }) => id)), [
+          'message',
+          'website',
+        ]);
+        await follow(page, words[lang].send);
+        assert.equal(await headingOf(page), words[lang].done);
+        await page.goBack();
+        await page.reload();
+        assert.equal(await page.$('form textarea'), null);
+      });
+      assert.deepEqual(await bookingsOf(studio, name), ['BOOKED']);
+    });
 });
 
 describe('a frame', () => {

@@ -68,7 +68,15 @@ describe('types for Python', () => {
     const silent = operationsOf(document).filter((operation) => bodiesOf(document, operation).length === 0);
     assert.deepEqual(
       silent.map(({ operationId }) => operationId).toSorted(),
-      ['deleteCalendar', 'deleteTimeslot', 'deleteUser', 'deleteWebhook', 'removeStaff', 'requestVerification'],
+      [
+        'deleteCalendar',
+        'deleteInvitation',
+        'deleteTimeslot',
+        'deleteUser',
+        'deleteWebhook',
+        'removeStaff',
+        'requestVerification',
+      ],
       'the operations that neither take nor return JSON',
     );
     assert.ok(operationsOf(document).length > 45);

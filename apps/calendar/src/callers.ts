@@ -51,6 +51,11 @@ export const callers = {
     confirmPendingBooking: ['page'],
     getPendingBookingMailData: ['notification'],
   },
+  InvitationService: {
+    createInvitation: ['gateway'],
+    listInvitations: ['gateway'],
+    deleteInvitation: ['gateway'],
+  },
   CalendarSubscriptionService: {
     createCalendar: ['gateway'],
     listCalendars: ['gateway'],

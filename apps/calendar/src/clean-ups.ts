@@ -2,6 +2,7 @@ import type { CleanUp } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
+import { removeExpiredInvitations } from './invitation/remove-expired-invitations.ts';
 import { anonymiseOldParticipations } from './participation/anonymise-old-participations.ts';
 
 const minuteMs = 60 * 1_000;
@@ -20,6 +21,7 @@ export function calendarCleanUps(
   return [
     { name: 'the anonymisation of old participations', remove, everyMs: hourMs, batch: 500 },
     { table: 'pendingBooking', column: 'expiresAt', before: sql<Date>`clock_timestamp()`, everyMs: minuteMs },
+    { name: 'the removal of expired invitations', remove: removeExpiredInvitations, everyMs: hourMs, batch: 500 },
     {
       table: 'verificationMail',
       column: 'sentAt',

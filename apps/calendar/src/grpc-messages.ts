@@ -1,4 +1,5 @@
 import {
+  Access,
   AskMobile,
   type BookingPage as BookingPageMessage,
   type BookingRules as BookingRulesMessage,
@@ -204,12 +205,14 @@ export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
     ...withoutNulls(rules),
     confirmation: Confirmation[rules.confirmation],
     askMobile: AskMobile[rules.askMobile],
+    access: Access[rules.access],
     selfService: isSelfService(rules),
   };
 }
 
-export function toPageMessage({ confirmation, askMobile, offers, ...page }: BookingPage): BookingPageMessage {
-  return { ...page, confirmation: Confirmation[confirmation], askMobile: AskMobile[askMobile], offers };
+export function toPageMessage({ confirmation, askMobile, selfService, ...page }: BookingPage): BookingPageMessage {
+  const enums = { confirmation: Confirmation[confirmation], askMobile: AskMobile[askMobile] };
+  return { ...page, ...enums, selfService: isSelfService({ selfService, page: true }) };
 }
 
 export function toPlaceMessage({ address, description, ...place }: PagePlace): PagePlaceMessage {

@@ -2,7 +2,9 @@ import {
   AppointmentState,
   AppointmentServiceService,
   AskMobile,
+  Access,
   BookingPageServiceService,
+  InvitationServiceService,
   BookingServiceService,
   type BookSlotRequest,
   type ChangeBookingResponse,
@@ -66,8 +68,11 @@ import {
   toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
+import { createInvitation } from './invitation/create-invitation.ts';
+import { deleteInvitation } from './invitation/delete-invitation.ts';
+import { listInvitations } from './invitation/list-invitations.ts';
 import { bookPageTime } from './page/book-page-time.ts';
-import { requireBookingPage } from './page/booking-page.ts';
+import { openBookingPage, readClosedPage } from './page/booking-page.ts';
 import { choosePageTime } from './page/choose-page-time.ts';
 import { getPageChoice } from './page/get-page-choice.ts';
 import { listNearestPageTimes, listPageTimes } from './page/list-page-times.ts';
@@ -119,6 +124,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostBookingPageService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
+    hostInvitationService(dependencies),
     hostCalendarSubscriptionService(dependencies),
     hostReferenceService(dependencies),
     hostCustomerRemovalService(dependencies),
@@ -311,9 +317,11 @@ function hostBookingPageService(dependencies: CalendarDependencies): HostedServi
     BookingPageServiceService,
     callers.BookingPageService,
     {
-      getBookingPage: async ({ providerId }) => ({
-        page: toPageMessage(await requireBookingPage(dependencies, providerId)),
-      }),
+      getBookingPage: async ({ closed, ...visit }) => {
+        const page =
+          closed === true ? readClosedPage(dependencies, visit.providerId) : openBookingPage(dependencies, visit);
+        return { page: toPageMessage(await page) };
+      },
       listPageTimes: async (request) => {
         const { page, ...week } = await listPageTimes(dependencies, request);
         return { page: toPageMessage(page), ...week };
@@ -374,6 +382,17 @@ function requireStart(start: Date | undefined): Date {
   return start;
 }
 
+function hostInvitationService(dependencies: CalendarDependencies): HostedService {
+  return hostService(InvitationServiceService, callers.InvitationService, {
+    createInvitation: async (request) => ({ invitation: await createInvitation(dependencies, request) }),
+    listInvitations: async (request) => ({ invitations: await listInvitations(dependencies, request) }),
+    deleteInvitation: async (request) => {
+      await deleteInvitation(dependencies, request);
+      return {};
+    },
+  });
+}
+
 function hostCalendarSubscriptionService(dependencies: CalendarDependencies): HostedService {
   return hostService(CalendarSubscriptionServiceService, callers.CalendarSubscriptionService, {
     createCalendar: async ({ resourceReference, contactReference, details, ...request }) => {
@@ -432,11 +451,12 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
           fromEnumMessage(Confirmation, request.confirmation, 'booking_rules.invalid', '/confirmation');
         const askMobile =
           request.askMobile && fromEnumMessage(AskMobile, request.askMobile, 'booking_rules.invalid', '/askMobile');
+        const access = request.access && fromEnumMessage(Access, request.access, 'booking_rules.invalid', '/access');
         const horizon = noHorizon ? null : request.horizon;
         const selfService = defaultSelfService ? null : request.selfService;
         const dailyList = noDailyList ? null : request.dailyList;
         const lists = { reminders: reminders?.minutes, offers: offers?.offers, embedOn: embedOn?.origins };
-        const update = { ...request, ...lists, confirmation, askMobile, horizon, selfService, dailyList };
+        const update = { ...request, ...lists, confirmation, askMobile, access, horizon, selfService, dailyList };
         return { rules: toRulesMessage(await updateBookingRules(dependencies, update)) };
       },
     },

@@ -1,4 +1,5 @@
 import {
+  Access,
   type BookSlotRequest,
   type ChangeBookingRequest,
   ParticipationState,
@@ -731,6 +732,7 @@ describe('the booking rules of a provider', () => {
       offers: [],
       askMobile: 'ASK_MOBILE_NO',
       verifyEmail: false,
+      access: Access.PUBLIC,
       embedOn: [],
       providerId,
     };

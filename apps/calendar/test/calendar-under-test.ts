@@ -7,6 +7,7 @@ import {
   type CreateParticipationRequest,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
+  InvitationServiceService,
   type ListAppointmentsRequest,
   MailLinkServiceService,
   ParticipationServiceService,
@@ -56,6 +57,7 @@ export interface Calendar extends AsyncDisposable {
   pages: RpcClient<typeof BookingPageServiceService>;
   persons: RpcClient<typeof PersonServiceService>;
   calendars: RpcClient<typeof CalendarSubscriptionServiceService>;
+  invitations: RpcClient<typeof InvitationServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
@@ -127,6 +129,7 @@ export async function startCalendarBeside(
     const pages = replica.use(createClient(BookingPageServiceService, 'calendar', address, longTimeout));
     const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
     const calendars = replica.use(createClient(CalendarSubscriptionServiceService, 'calendar', address, longTimeout));
+    const invitations = replica.use(createClient(InvitationServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
@@ -143,6 +146,7 @@ export async function startCalendarBeside(
       pages,
       persons,
       calendars,
+      invitations,
       removals,
       copies,
       clocks,

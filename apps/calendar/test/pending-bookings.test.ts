@@ -1,4 +1,4 @@
-import { ParticipationState } from '@scheduling/contracts/calendar/v1';
+import { Access, ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { events } from '@scheduling/events';
 import { eventually, patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
@@ -129,6 +129,27 @@ describe('a booking that is to be confirmed', () => {
     expect((await refusal(call)).code).toBe('slot.unavailable');
     await calendar.pages.confirmPendingBooking({ ...confirmation, start: at('11:00') });
     expect(timesOf(await listTimes(calendar, page))).not.toContain('11:00 anna');
+  });
+
+  it('is not confirmed once the page is for those who are invited, but shown if it was', async () => {
+    const page = await createPage(calendar, { verifyEmail: true });
+    await openTimeslot(calendar, page);
+    const emails = [freshAddress(), freshAddress()];
+    for (const email of emails)
+      await calendar.pages.bookPageTime(newPageBooking(page, { choice: randomUUID() }, { email }));
+    const [confirmed, late] = await Promise.all(emails.map(async (email) => (await tokenOf(email))!));
+    const confirmation = { resourceReference: 'anna', price: page.offer.price, start: at('10:00') };
+    const { receipt } = await calendar.pages.confirmPendingBooking({ ...confirmation, token: confirmed! });
+    await setRules(calendar, page.owner, { access: Access.INVITED });
+    const refused = [
+      calendar.pages.getPendingBooking({ token: late! }),
+      calendar.pages.confirmPendingBooking({ ...confirmation, start: at('11:00'), token: late! }),
+    ];
+    for (const call of refused) expect((await refusal(call)).code).toBe('booking_page.invited_only');
+    expect(await calendar.pages.getPendingBooking({ token: confirmed! })).toMatchObject({ receipt });
+    expect(await calendar.pages.confirmPendingBooking({ ...confirmation, token: confirmed! })).toMatchObject({
+      receipt,
+    });
   });
 
   it('is refused like any other if its time is taken, or its price is another one', async () => {

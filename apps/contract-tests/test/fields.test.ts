@@ -12,6 +12,7 @@ import {
   type TestCrm,
   unique,
 } from '@scheduling/test-stack/crm';
+import { invitationsAt, newInvitation, openBookingPage } from './invitations.ts';
 
 /** Which values a kind of field accepts and rejects, given its maximum length. */
 interface Kind {
@@ -153,6 +154,8 @@ let openAppointment: string;
 let changing: string;
 let booking: string;
 let ruled: Practice;
+/** With a booking page. */
+let inviting: Practice;
 let member: string;
 
 beforeAll(async () => {
@@ -168,7 +171,8 @@ beforeAll(async () => {
   openAppointment = await createAppointment(practice, { acceptBookings: true, capacity: 1_000_000 });
   changing = await createAppointment(practice);
   booking = await createParticipation(practice, appointment);
-  ruled = await createPractice(crm);
+  [ruled, inviting] = [await createPractice(crm), await createPractice(crm)];
+  await openBookingPage(inviting);
   member = `${unique('member')}@test`;
   await crm.post('/user', { reference: member, ...newPerson() });
 });
@@ -609,6 +613,7 @@ const operations: Record<string, Operation> = {
       { pointer: '/selfService', kind: flag },
       { pointer: '/verifyEmail', kind: flag, nullable: false },
       { pointer: '/askMobile', kind: oneOf('NO', 'OPTIONAL', 'REQUIRED'), nullable: false },
+      { pointer: '/access', kind: oneOf('PUBLIC', 'INVITED'), nullable: false },
       {
         pointer: '/embedOn',
         kind: list,
@@ -676,6 +681,15 @@ const operations: Record<string, Operation> = {
       },
       { pointer: '/userName', kind: line, nullable: false, refuses: ['', ' '] },
       ...optionalCustomerFields(''),
+    ],
+  },
+  'invite a customer (13)': {
+    body: () => newInvitation(inviting),
+    send: (body) => crm.post(invitationsAt(inviting), body),
+    fields: [
+      { pointer: '/productReference', kind: { ...line, accepts: () => [] }, required: true },
+      { pointer: '/bookings', kind: integerOf(1, 100), required: true, accepts: [1, 100] },
+      { pointer: '/expiresAt', kind: dateTime, required: true },
     ],
   },
   'request erasure (4.8)': {

@@ -15,6 +15,7 @@ import {
 } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { invitationsAt, newInvitation, openBookingPage } from './invitations.ts';
 import { loseAnswer, withLockedRow } from './lost-answers.ts';
 
 let crm: TestCrm;
@@ -22,6 +23,7 @@ let practice: Practice;
 beforeAll(async () => {
   crm = await createCrm();
   practice = await createPractice(crm);
+  await openBookingPage(practice);
 });
 
 const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
@@ -86,6 +88,12 @@ const operations: Operation[] = [
       userName: 'Name',
     }),
     change: { userName: 'Other' },
+  },
+  {
+    name: 'an invitation',
+    path: () => invitationsAt(practice),
+    body: async () => newInvitation(practice),
+    change: { bookings: 7 },
   },
   {
     name: 'timeslots without a reference',

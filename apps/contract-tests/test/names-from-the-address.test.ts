@@ -105,9 +105,16 @@ function requestsOf(operationId: string): RequestOf[] {
 const methods = ['get', 'post', 'put', 'delete'];
 /**
  * These change what others need: the state of the participation, the reference of the customer, the time zone, the
- * access of the staff.
+ * access of the staff, the customer of the invitation.
  */
-const lateOperations = ['changeBooking', 'updateParticipation', 'updateCustomer', 'updateProvider', 'deleteUser'];
+const lateOperations = [
+  'changeBooking',
+  'updateParticipation',
+  'updateCustomer',
+  'updateProvider',
+  'deleteUser',
+  'deleteCustomer',
+];
 /** Its repetition depends on whether the copy has been sent meanwhile. */
 const sentOnce = 'resendMail';
 
@@ -161,11 +168,11 @@ function renameCustomers(requests: Request[]): void {
 
 /**
  * A webhook is tested by one request at a time, and none of them counts for the next ones, because the service rejects
- * those beyond its limits. The token of a link is replaced by what it names.
+ * those beyond its limits. The tokens of links are replaced by what they name.
  */
 async function send({ crm, own }: Party, place: Place, request: Request): Promise<Answer> {
   const answer = await sendRequest(crm, place, request);
-  if (place.operation.operationId === 'getParticipationLink') return withReadableLink(answer);
+  if (withLinks.has(place.operation.operationId)) return withReadableLinks(answer);
   if (place.operation.operationId !== 'testWebhook' || answer.status !== 202) return answer;
   const { eventId } = (answer.body as { test: { eventId: string } }).test;
   const isOver = async () =>
@@ -177,15 +184,27 @@ async function send({ crm, own }: Party, place: Place, request: Request): Promis
   return answer;
 }
 
-async function withReadableLink(answer: Answer): Promise<Answer> {
-  const [token] = /(?<=\/booking\/)[\w-]+/.exec(answer.text)!;
+const withLinks = new Set(['getParticipationLink', 'createInvitation', 'listInvitations']);
+
+async function withReadableLinks(answer: Answer): Promise<Answer> {
+  let { text } = answer;
+  for (const [token] of text.matchAll(/(?<=\/booking\/|\?for=)[\w-]+/g))
+    text = text.replace(token, JSON.stringify(await readLink(token)));
+  return { ...answer, text };
+}
+
+/** What the token of a link names: a participation or an invitation. */
+async function readLink(token: string): Promise<unknown> {
   const bytes = Buffer.from(token, 'base64url');
   // After the purpose and the id of the key, which begins with its length.
   const idAt = 2 + bytes[1]!;
-  const [named] = await query('calendar', 'SELECT crm_id, reference FROM participation WHERE id = $1', [
-    bytes.toString('hex', idAt, idAt + 16),
-  ]);
-  return { ...answer, text: answer.text.replace(token, JSON.stringify(named)) };
+  const named = await query(
+    'calendar',
+    `SELECT crm_id, reference FROM participation WHERE id = $1
+      UNION ALL SELECT crm_id, product_reference FROM invitation WHERE id = $1`,
+    [bytes.toString('hex', idAt, idAt + 16)],
+  );
+  return named[0];
 }
 
 /** The request with names of victims. */

@@ -13,6 +13,8 @@ const { places, text } = document;
 let crm: TestCrm;
 beforeAll(async () => {
   crm = await createCrm({ sandbox: true });
+  // The examples are of this month, and what an invitation is for is not years ahead.
+  await crm.put('/sandbox/clock', { now: '2030-05-01T08:00:00Z' });
 });
 
 interface Example {
@@ -48,6 +50,7 @@ const order = [
   'createBooking',
   'changeBooking',
   'updateBookingRules',
+  'createInvitation',
   'createCalendar',
   'updateCustomer',
   'deleteAppointmentsWithoutNotification',
@@ -242,6 +245,7 @@ function withoutChance(answer: unknown): unknown {
     if (['requestedAt', 'createdAt', 'now'].includes(name)) return 'time';
     if (name === 'secret') return 'secret';
     if (name === 'url' && String(value).endsWith('.ics')) return 'calendar';
+    if (name === 'url' && String(value).includes('?for=')) return 'invitation';
     if (name === 'pageUrl') return 'page';
     return name === 'appointments' ? [] : value;
   });

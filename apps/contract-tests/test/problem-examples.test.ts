@@ -6,6 +6,7 @@ import { codesIn } from '@scheduling/test-stack/api-document';
 import { type Answer, apiDocument, createClient, path, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, newAppointment, newTimeslot, type TestCrm, unique } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { inDays } from './invitations.ts';
 import { bookUntilMailWaits, mailsAt, sentMails } from './mails.ts';
 import { withLockedRow } from './lost-answers.ts';
 
@@ -52,6 +53,13 @@ const recipient = {
 };
 const webhook = { reference: 'w-1@acme', url: 'https://crm.example/hooks/scheduling' };
 const calendar = { reference: 'cal-1@acme', resourceReference: 'room-1@acme' };
+const offer = {
+  productReference: 'haircut@acme',
+  name: 'Haircut',
+  duration: 30,
+  resources: [{ resourceReference: 'room-1@acme', name: 'Room 1' }],
+};
+const invitation = { productReference: 'haircut@acme', bookings: 1, expiresAt: inDays(30) };
 const reused = { headers: { 'idempotency-key': 'order-17' } };
 const strict = { headers: { prefer: 'handling=strict' } };
 const period = { from: '2031-03-03T09:00', to: '2031-03-03T09:00' };
@@ -98,6 +106,9 @@ async function setUp(): Promise<void> {
     ]),
   ];
   for (const [address, body] of creations) expect(await crm.post(address, body)).toMatchObject({ status: 201 });
+  expect((await crm.put(`${at}/booking-rules`, { page: true, offers: [offer] })).status).toBe(200);
+  for (let count = 0; count < 100; count += 1)
+    expect((await crm.post(`${at}/customers/c-2%40acme/invitations`, invitation)).status).toBe(201);
   expect((await crm.delete(`${at}/appointments`, { appointmentReference: 'a-2@acme' })).status).toBe(200);
   await verify('mary@acme', `mary-${email}`);
 }
@@ -271,6 +282,18 @@ const requests: Record<string, () => Promise<Answer>> = {
   'booking_rules.invalid': put(`${at}/booking-rules`, { embedOn: ['http://www.acme.example'] }),
   'calendar.reference_taken': post(`${at}/calendars`, { ...calendar, details: 'NAMES' }),
   'calendar.limit_reached': post(`${at}/calendars`, { ...calendar, reference: 'cal-101@acme' }),
+  'invitation.invalid': post(`${at}/customers/c-1%40acme/invitations`, {
+    ...invitation,
+    productReference: 'other@acme',
+  }),
+  'invitation.not_found': remove(`${at}/customers/c-1%40acme/invitations/0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e`),
+  'invitation.no_page': async () => {
+    await crm.put(`${at}/booking-rules`, { page: false });
+    const answer = await crm.post(`${at}/customers/c-1%40acme/invitations`, invitation);
+    await crm.put(`${at}/booking-rules`, { page: true });
+    return answer;
+  },
+  'invitation.limit_reached': post(`${at}/customers/c-2%40acme/invitations`, invitation),
   'webhook.invalid': post('/webhooks', { ...webhook, reference: 'w-11@acme', types: ['customer'] }),
   'webhook.invalid-parameter': get('/webhooks/w-1%40acme/attempts', { cursor: 'none' }),
   'webhook.not_found': get('/webhooks/other%40acme'),

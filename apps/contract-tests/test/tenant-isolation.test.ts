@@ -36,6 +36,7 @@ const absent = Object.fromEntries(
     'mail',
     'hold',
     'customer',
+    'invitation',
     'resource',
     'product',
     'erasure',

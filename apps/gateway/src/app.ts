@@ -26,6 +26,7 @@ import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
+import { invitationRoutes } from './routes/invitations.ts';
 import { participationLinkRoutes } from './routes/participation-links.ts';
 import { participationMailRoutes } from './routes/participation-mails.ts';
 import { participationRoutes } from './routes/participations.ts';
@@ -131,6 +132,7 @@ function crmRoutes(
       bookingRulesRoutes(clients, dependencies.pageUrl),
       calendarRoutes(clients, dependencies.pageUrl),
       customerRoutes(clients, dependencies.publicUrl, admission),
+      invitationRoutes(clients, dependencies.pageUrl),
       erasureRoutes(clients),
       eventRoutes(clients, dependencies.publicUrl),
       webhookRoutes(clients, dependencies.publicUrl),

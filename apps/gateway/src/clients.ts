@@ -2,6 +2,7 @@ import {
   AppointmentServiceService,
   BookingServiceService,
   CalendarSubscriptionServiceService,
+  InvitationServiceService,
   ParticipationServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
@@ -25,6 +26,7 @@ export interface Clients extends Disposable {
   participations: AddressedClient<ParticipationServiceService>;
   bookings: AddressedClient<BookingServiceService>;
   calendars: AddressedClient<CalendarSubscriptionServiceService>;
+  invitations: AddressedClient<InvitationServiceService>;
   clocks: AddressedClient<SandboxClockServiceService>;
   customers: AddressedClient<CustomerServiceService>;
   participationMails: AddressedClient<ParticipationMailServiceService>;
@@ -55,6 +57,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     participations: open(ParticipationServiceService, 'calendar', addresses.calendarAddress),
     bookings: open(BookingServiceService, 'calendar', addresses.calendarAddress),
     calendars: open(CalendarSubscriptionServiceService, 'calendar', addresses.calendarAddress),
+    invitations: open(InvitationServiceService, 'calendar', addresses.calendarAddress),
     clocks: open(SandboxClockServiceService, 'calendar', addresses.calendarAddress),
     customers: open(CustomerServiceService, 'customer', addresses.customerAddress),
     participationMails: open(ParticipationMailServiceService, 'notification', addresses.notificationAddress),

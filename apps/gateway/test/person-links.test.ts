@@ -163,4 +163,32 @@ describe('the booking page of a provider', () => {
     expect(await set({})).toMatchObject(changed);
     expect(await set({ askMobile: 'NO', embedOn: [] })).toMatchObject({ askMobile: 'NO', embedOn: [] });
   });
+
+  it('is open to everybody, until the rules say that it is for those who are invited', async () => {
+    expect((await send('GET', rules))['bookingRules']).toMatchObject({ access: 'PUBLIC' });
+    expect(await set({ access: 'INVITED' })).toMatchObject({ access: 'INVITED' });
+    expect(await set({ minimumNotice: 0 })).toMatchObject({ access: 'INVITED' });
+    expect(await set({ access: 'PUBLIC' })).toMatchObject({ access: 'PUBLIC' });
+  });
+
+  it('has an address for each invitation: at the pages, or else at the gateway', async () => {
+    const offer = {
+      productReference: 'x',
+      name: 'X',
+      duration: 30,
+      resources: [{ resourceReference: 'r', name: 'R' }],
+    };
+    const { pageUrl } = await set({ page: true, offers: [offer] });
+    const invitations = `${provider}/customers/c/invitations`;
+    const expiresAt = Temporal.Now.instant().add({ hours: 24 }).toString();
+    const body = { productReference: 'x', bookings: 1, expiresAt };
+    const { invitation, 'api-info': info } = await send('POST', invitations, body);
+    expect(info).toEqual({ version: '1' });
+    const url = String(invitation!['url']);
+    expect(url).toMatch(new RegExp(`^${RegExp.escape(String(pageUrl))}\\?for=[\\w-]+$`));
+    expect(invitation).not.toHaveProperty('token');
+    expect(await send('GET', invitations, undefined, withPages)).toEqual([
+      { ...invitation, url: url.replace('https://scheduling.test/api', 'https://page.test') },
+    ]);
+  });
 });

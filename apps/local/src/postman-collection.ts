@@ -38,6 +38,7 @@ const references: Record<string, string> = {
   webhookRef: 'w-1@acme',
   erasureId: '',
   mailId: '',
+  invitationId: '',
 };
 
 /**

@@ -330,6 +330,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'BookingPageService',
         'BookingService',
         'CalendarSubscriptionService',
+        'InvitationService',
         'SandboxClockService',
         'ReferenceService',
         'CustomerRemovalService',

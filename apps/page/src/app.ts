@@ -16,6 +16,7 @@ import { confirmRoutes } from './book/confirm-routes.ts';
 import { doneRoutes } from './book/done-routes.ts';
 import { formRoutes } from './book/form-routes.ts';
 import { holdRoutes } from './book/hold-routes.ts';
+import { createBookFailures } from './book/send-book-failure.ts';
 import { createWeekSender } from './book/send-week.ts';
 import { pageLinks } from './book/page-links.ts';
 import { keptOf, providerOf } from './book/page-request.ts';
@@ -31,7 +32,7 @@ import { calendarRoutes, findSecret } from './routes/calendar.ts';
 import { cancelRoutes } from './routes/cancel.ts';
 import { decideRoutes } from './routes/decide.ts';
 import { moveRoutes } from './routes/move.ts';
-import { failurePage, isDeadLink, sendFailure } from './send-failure.ts';
+import { failurePage, isDeadLink, sendFailure, type SendFailure } from './send-failure.ts';
 import { createVisits, linksOf, type LinksTo } from './visit.ts';
 import { createVisitLimit, limits, type VisitLimit } from './visit-limit.ts';
 
@@ -119,7 +120,7 @@ function bookingPages({ clients, pageUrl }: AppDependencies, strangers: Stranger
   return async (scope: FastifyInstance): Promise<void> => {
     admitVisitors(scope, pages, strangers);
     acceptOwnForms(scope, pageUrl);
-    noteDeadLinks(scope, strangers);
+    noteDeadLinks(scope, strangers, createBookFailures(clients, openPage));
     for (const plugin of [
       weekRoutes(clients, weeks),
       holdRoutes(clients, weeks, linksTo, refuseBeyond(choices)),
@@ -168,10 +169,10 @@ function calendars({ clients }: AppDependencies, strangers: Strangers) {
   };
 }
 
-function noteDeadLinks(scope: FastifyInstance, strangers: Strangers): void {
+function noteDeadLinks(scope: FastifyInstance, strangers: Strangers, send: SendFailure = sendFailure): void {
   scope.setErrorHandler((error, request, reply) => {
     if (isDeadLink(error, request)) strangers.noteFailure(networkOf(request.ip));
-    return sendFailure(error, request, reply);
+    return send(error, request, reply);
   });
   scope.setNotFoundHandler((request, reply) => {
     strangers.noteFailure(networkOf(request.ip));

@@ -8,8 +8,15 @@ export interface Advice {
   contact: ReturnType<typeof contactOf>;
 }
 
-/** For what cannot be done here. */
-export function describeAdvice({ texts, provider }: Pick<Visit, 'texts' | 'provider'>): Advice {
+/**
+ * For what cannot be done here.
+ *
+ * @param ask what the provider is named by
+ */
+export function describeAdvice(
+  { texts, provider }: Pick<Visit, 'texts' | 'provider'>,
+  ask: (provider: string) => string = texts.ask,
+): Advice {
   const contact = contactOf(provider);
-  return { text: `${texts.ask(singleLine(provider.name))}${contact.length > 0 ? ':' : '.'}`, contact };
+  return { text: `${ask(singleLine(provider.name))}${contact.length > 0 ? ':' : '.'}`, contact };
 }

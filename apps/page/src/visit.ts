@@ -87,8 +87,13 @@ const maxTokenLength = 1_000;
 /** The token in the path; one that cannot be one is not sent to calendar. */
 export function tokenOf({ params }: FastifyRequest): string {
   const { token = '' } = params as { token?: string };
-  if (token.length <= maxTokenLength && /^[\w-]+$/.test(token)) return token;
+  if (isToken(token)) return token;
   throw new DomainError('link.not_found');
+}
+
+/** Whether a text can be a token. */
+export function isToken(text: string): boolean {
+  return text.length <= maxTokenLength && /^[\w-]+$/.test(text);
 }
 
 function queryWithLanguage(request: FastifyRequest, language: SpokenLanguage): string {

@@ -196,6 +196,21 @@ describe('a network', () => {
 });
 
 describe('while a service is down', () => {
+  it('says of a form that was sent that nothing is lost', async () => {
+    const provider = await openPageOf(page);
+    await offerTimes(page, provider, '2031-06-02T10:00', '2031-06-02T12:00');
+    const { answer, location } = await choose(page, provider.path, '10:00–10:30');
+    const lost = 'Nothing that you have typed is lost, and it is booked only once.';
+    await whilePaused([page.services.calendar.pid], async () => {
+      const sent = await press(page, answer.body, 'Book', person);
+      expect([sent.status, sent.heading]).toEqual([503, 'Temporarily unavailable']);
+      expect(sent.body).toContain(lost);
+      expect(await accessibilityFindings(sent.body)).toEqual([]);
+      expect((await page.open(location)).body).not.toContain(lost);
+    });
+    expect((await press(page, answer.body, 'Book', person)).status).toBe(303);
+  });
+
   it.each(['calendar', 'identity'] as const)('%s: the page says so within 2 s, in no frame', async (name) => {
     const { path } = await openPageOf(page, { embedOn });
     await whilePaused([page.services[name].pid], async () => {

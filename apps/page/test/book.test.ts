@@ -333,6 +333,13 @@ describe('choosing a time', () => {
     expect(await accessibilityFindings(gone.body)).toEqual([]);
     const form = await page.open(location);
     expect([form.status, form.heading]).toEqual([200, 'Book an appointment']);
+    // What was typed for the provider can be copied.
+    const message = '\n<b>Second</b> floor?';
+    const sent = await page.open(location, { form: { ...person, message } });
+    expect([sent.status, sent.heading]).toEqual([409, 'Book an appointment']);
+    expect(sent.body).toContain('readonly dir="auto">\n\n&lt;b&gt;Second&lt;/b&gt; floor?</textarea>');
+    expect(textOf(sent.body)).toContain('Your message, to copy');
+    expect(await accessibilityFindings(sent.body)).toEqual([]);
   });
 });
 
@@ -509,6 +516,8 @@ describe('the form', () => {
     expect(buttonsOf(taken.body).map(({ name }) => name)).toEqual(
       ['10:30–11:00', '11:00–11:30', '11:30–12:00'].map((time) => `Book ${day}, ${time} (Ada)`),
     );
+    // No line ends between the day and its month.
+    expect(taken.body).toContain('Book Monday 2\u00A0June, ');
     // Enter in a field must not book the first of them.
     expect(taken.body).toMatch(/<form [^>]*>\s*<input type="hidden"[^>]*>\s*<button disabled hidden><\/button>/);
     expect(await accessibilityFindings(taken.body)).toEqual([]);

@@ -4,6 +4,7 @@ import {
   BookingServiceService,
   type BookSlotRequest,
   CalendarSubscriptionServiceService,
+  InvitationServiceService,
   ParticipationServiceService,
   ParticipationState,
   SandboxClockServiceService,
@@ -38,6 +39,7 @@ export interface PageUnderTest extends AsyncDisposable {
   participations: RpcClient<ParticipationServiceService>;
   calendars: RpcClient<CalendarSubscriptionServiceService>;
   clocks: RpcClient<SandboxClockServiceService>;
+  invitations: RpcClient<InvitationServiceService>;
   timeslots: RpcClient<TimeslotServiceService>;
   customers: RpcClient<CustomerServiceService>;
   /** Opens a page as a browser does, without following redirections. */
@@ -84,6 +86,7 @@ export async function startPage(settings: Record<string, string> = {}): Promise<
     participations: client(ParticipationServiceService, 'calendar', calendar.address),
     calendars: client(CalendarSubscriptionServiceService, 'calendar', calendar.address),
     clocks: client(SandboxClockServiceService, 'calendar', calendar.address),
+    invitations: client(InvitationServiceService, 'calendar', calendar.address),
     timeslots: client(TimeslotServiceService, 'calendar', calendar.address),
     customers: client(CustomerServiceService, 'customer', customer.address),
   };

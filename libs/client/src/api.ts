@@ -522,7 +522,7 @@ export interface paths {
         get: operations["getBookingRules"];
         /**
          * Set booking rules of a provider
-         * @description Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once.
+         * @description Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once, unless `access` is `INVITED`.
          */
         put: operations["updateBookingRules"];
         post?: never;
@@ -643,6 +643,50 @@ export interface paths {
          * @description Deletes all personal data; past bookings are kept anonymously. Rejected while the customer has future appointments, unless `ignoreFutureAppointments` is present: then the customer is removed from them and notified by e-mail, if the CRM is configured to do so.
          */
         delete: operations["deleteCustomer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/customers/{customerRef}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the invitations of a customer
+         * @description Those that have not expired, at most 100. If the e-mail address of the customer has changed, each has another URL.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Invite a customer to book on the booking page
+         * @description Makes a URL at which the customer books the offers of a product, without saying who they are. It works until the e-mail address of the customer changes, and at most until `expiresAt`. A customer can have 100 invitations that have not expired.
+         */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/customers/{customerRef}/invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an invitation
+         * @description Its URL is dead at once. What was booked by it stays.
+         */
+        delete: operations["deleteInvitation"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1900,6 +1944,11 @@ export interface components {
             askMobile: "NO" | "OPTIONAL" | "REQUIRED";
             /** @description Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known. */
             verifyEmail: boolean;
+            /**
+             * @description Who can book on the page: `PUBLIC`, everybody; `INVITED`, only customers with the URL of an invitation.
+             * @enum {string}
+             */
+            access: "PUBLIC" | "INVITED";
             /** @description The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443. */
             embedOn: string[];
             /** @description The address of the booking page; `null` if there is none. It never changes. */
@@ -1948,6 +1997,11 @@ export interface components {
             askMobile?: "NO" | "OPTIONAL" | "REQUIRED";
             /** @description Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known. */
             verifyEmail?: boolean;
+            /**
+             * @description Who can book on the page: `PUBLIC`, everybody; `INVITED`, only customers with the URL of an invitation.
+             * @enum {string}
+             */
+            access?: "PUBLIC" | "INVITED";
             /** @description The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443. */
             embedOn?: string[];
         };
@@ -2057,6 +2111,53 @@ export interface components {
         CustomerDeletion: {
             ignoreFutureAppointments?: unknown;
         } | null;
+        /** NewCustomerInvitation */
+        NewCustomerInvitation: {
+            /** @description That of an offer in the booking rules. */
+            productReference: string;
+            /** @description How many bookings and requests can be made by it. Those that are cancelled, declined or deleted do not count. */
+            bookings: number;
+            /**
+             * Format: date-time-local
+             * @description In the future, and at most 366 days ahead. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
+            expiresAt: string;
+        };
+        /**
+         * CustomerInvitation
+         * @example {
+         *       "id": "0197c4ce-5a3e-7a41-9a37-0d6c3f1f8b1e",
+         *       "url": "https://scheduling.example.com/book/01990000-0000-7000-8000-000000000001?for=BQEBmhYzmGh1cLWhMvO0ZQZhY21lU0nJ2mC1qX3bFr0oKQvYtg",
+         *       "productReference": "haircut@acme",
+         *       "bookings": 3,
+         *       "booked": 0,
+         *       "expiresAt": "2030-06-30T16:00:00Z",
+         *       "createdAt": "2030-05-06T07:00:00Z"
+         *     }
+         */
+        CustomerInvitation: {
+            /** Format: uuid */
+            id: string;
+            /** @description Where the customer books. Whoever has it can do that in the customer’s name. */
+            url: string;
+            productReference: string;
+            /** @description How many bookings and requests can be made by it. Those that are cancelled, declined or deleted do not count. */
+            bookings: number;
+            /** @description How many have been made. */
+            booked: number;
+            /**
+             * Format: date-time
+             * @description UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            createdAt: string;
+        };
         /** NewErasure */
         NewErasure: {
             /**
@@ -8017,6 +8118,7 @@ export interface operations {
                  *       "dailyList": 7,
                  *       "askMobile": "OPTIONAL",
                  *       "verifyEmail": false,
+                 *       "access": "PUBLIC",
                  *       "embedOn": [
                  *         "https://www.acme.example"
                  *       ]
@@ -9447,6 +9549,418 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the customer. */
+                customerRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitations, in the order of their creation */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomerInvitation"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `customer.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "customer.not_found";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect. */
+                "idempotency-key"?: string;
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the customer. */
+                customerRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "productReference": "haircut@acme",
+                 *       "bookings": 3,
+                 *       "expiresAt": "2030-06-30T18:00"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCustomerInvitation"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        invitation: components["schemas"]["CustomerInvitation"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `invitation.invalid`, `idempotency_key.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "invitation.invalid" | "idempotency_key.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `customer.not_found`, `invitation.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "customer.not_found" | "invitation.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description Conflict: `invitation.no_page`, `invitation.limit_reached`, `idempotency_key.in_flight`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invitation.no_page" | "invitation.limit_reached" | "idempotency_key.in_flight";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description The Idempotency-Key was used for a different request: `idempotency_key.reused`. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "idempotency_key.reused";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    deleteInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the customer. */
+                customerRef: string;
+                /** @description ID of the invitation. */
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `customer.not_found`, `invitation.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "customer.not_found" | "invitation.not_found";
                     };
                 };
             };

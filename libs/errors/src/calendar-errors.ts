@@ -57,6 +57,15 @@ export const calendarErrors = {
     category: 'conflict',
     text: 'The person has as many future bookings as the booking rules permit.',
   },
+  'booking_page.invited_only': { category: 'forbidden', text: 'The page is for those who are invited.' },
+  'booking_page.invitation_used': { category: 'conflict', text: 'Everything is booked that the invitation is for.' },
+  'invitation.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
+  'invitation.not_found': { category: 'not_found', text: 'There is no invitation of the customer with this id.' },
+  'invitation.no_page': { category: 'conflict', text: 'The provider has no booking page: its booking rules say so.' },
+  'invitation.limit_reached': {
+    category: 'conflict',
+    text: 'The customer has 100 invitations that have not expired.',
+  },
   'calendar.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'calendar.not_found': { category: 'not_found', text: 'There is no calendar with this reference.' },
   'calendar.reference_taken': {

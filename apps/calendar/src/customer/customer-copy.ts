@@ -33,32 +33,35 @@ export async function findCustomerId(
   return known?.id;
 }
 
-/**
- * Fetches a customer that calendar does not know by this reference and stores a copy. Returns the id. Rejects with
- * `customer.not_found`.
- */
-async function fetchCustomer(
-  dependencies: CalendarDependencies,
+/** A customer as the customer service knows them at this moment. Rejects with `customer.not_found`. */
+export async function requireCustomer(
+  { customers }: CalendarDependencies,
   { crmId, providerReference, customerReference }: CustomerReference,
-): Promise<string> {
-  const { customer } = await dependencies.customers.getCustomer({
+): Promise<Customer> {
+  const { customer } = await customers.getCustomer({
     crmId,
     key: { $case: 'reference', value: { providerReference, customerReference } },
   });
-  await storeUnlessErased(dependencies, crmId, customer!);
-  return customer!.id;
+  return customer!;
+}
+
+/** The same, and a copy of them is stored. */
+export async function fetchCustomer(dependencies: CalendarDependencies, key: CustomerReference): Promise<Customer> {
+  const customer = await requireCustomer(dependencies, key);
+  await storeUnlessErased(dependencies, key.crmId, customer);
+  return customer;
 }
 
 /**
- * The same for one who need not exist: undefined if the customer service knows nobody by the reference. Nobody is
- * created.
+ * The id of one who need not exist: undefined if the customer service knows nobody by the reference. Nobody is created.
  */
-export function fetchIfKnown(
+export async function fetchIfKnown(
   dependencies: CalendarDependencies,
   { crmId, providerReference }: ProviderKey,
   customerReference: string,
 ): Promise<string | undefined> {
-  return undefinedIfNotFound(fetchCustomer(dependencies, { crmId, providerReference, customerReference }));
+  const key = { crmId, providerReference, customerReference };
+  return (await undefinedIfNotFound(fetchCustomer(dependencies, key)))?.id;
 }
 
 /**

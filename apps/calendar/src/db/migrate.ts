@@ -20,6 +20,7 @@ import * as waitingRequests from './migrations/0010-waiting-requests.ts';
 import * as dailyLists from './migrations/0011-daily-lists.ts';
 import * as pageRules from './migrations/0012-page-rules.ts';
 import * as pageBookings from './migrations/0013-page-bookings.ts';
+import * as invitations from './migrations/0016-invitations.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -46,6 +47,7 @@ const migrations = {
     'customer_by_address',
     'customer (crm_id, provider_id, address_key(email)) WHERE email IS NOT NULL',
   ),
+  '0016-invitations': invitations,
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -92,6 +94,7 @@ const functions = sqlFiles(import.meta.url, [
   '../page/hold-page-time.sql',
   '../page/release-page-hold.sql',
   '../page/future-bookings.sql',
+  '../invitation/book-by-invitation.sql',
   '../page/book-page-time.sql',
   '../page/store-pending-booking.sql',
   '../person/read-own-booking.sql',

@@ -69,7 +69,9 @@ CREATE TABLE booking_rules (
   ask_mobile text NOT NULL DEFAULT 'NO'::text,
   embed_on text[] NOT NULL DEFAULT '{}'::text[],
   verify_email boolean NOT NULL DEFAULT false,
+  access text NOT NULL DEFAULT 'PUBLIC'::text,
   CONSTRAINT booking_rules_pkey PRIMARY KEY (crm_id, provider_id),
+  CONSTRAINT booking_rules_access_check CHECK ((access = ANY (ARRAY['PUBLIC'::text, 'INVITED'::text]))),
   CONSTRAINT booking_rules_ask_mobile_check CHECK ((ask_mobile = ANY (ARRAY['NO'::text, 'OPTIONAL'::text, 'REQUIRED'::text]))),
   CONSTRAINT booking_rules_confirmation_check CHECK ((confirmation = ANY (ARRAY['BOOKED'::text, 'REQUESTED'::text]))),
   CONSTRAINT booking_rules_daily_list_check CHECK (((daily_list >= 0) AND (daily_list <= 23))),
@@ -172,6 +174,33 @@ CREATE TABLE inbox (
   CONSTRAINT inbox_pkey PRIMARY KEY (consumer, event_id)
 );
 CREATE INDEX inbox_processed_at ON public.inbox USING btree (processed_at);
+
+CREATE TABLE invitation (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  provider_id uuid NOT NULL,
+  customer_id uuid NOT NULL,
+  product_reference text NOT NULL,
+  bookings integer NOT NULL,
+  anonymised integer NOT NULL DEFAULT 0,
+  expires_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT invitation_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT invitation_crm_id_customer_id_fkey FOREIGN KEY (crm_id, customer_id) REFERENCES customer(crm_id, id),
+  CONSTRAINT invitation_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
+);
+CREATE INDEX invitation_by_customer ON public.invitation USING btree (crm_id, customer_id);
+CREATE INDEX invitation_expiry ON public.invitation USING btree (expires_at);
+
+CREATE TABLE invitation_booking (
+  crm_id text NOT NULL,
+  participation_id uuid NOT NULL,
+  invitation_id uuid NOT NULL,
+  CONSTRAINT invitation_booking_pkey PRIMARY KEY (crm_id, participation_id),
+  CONSTRAINT invitation_booking_crm_id_invitation_id_fkey FOREIGN KEY (crm_id, invitation_id) REFERENCES invitation(crm_id, id) ON DELETE CASCADE,
+  CONSTRAINT invitation_booking_crm_id_participation_id_fkey FOREIGN KEY (crm_id, participation_id) REFERENCES participation(crm_id, id) ON DELETE CASCADE
+);
+CREATE INDEX invitation_booking_by_invitation ON public.invitation_booking USING btree (crm_id, invitation_id);
 
 CREATE TABLE outbox (
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -667,34 +696,16 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION public.book_page_time(request jsonb)
+CREATE OR REPLACE FUNCTION public.book_chosen_place(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
   the_provider uuid := request ->> 'providerId';
-  made uuid;
   held participation%ROWTYPE;
   target appointment%ROWTYPE;
 BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('page choice ' || the_crm || ' ' || (request ->> 'holdReference'), 0));
-  made := (
-    SELECT participation.id
-      FROM participation
-      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
-     WHERE participation.crm_id = the_crm AND participation.reference IN (request ->> 'holdReference', request ->> 'reference')
-       AND appointment.provider_id = the_provider AND participation.state <> 'RESERVED' AND participation.customer_id IS NOT NULL
-     LIMIT 1);
-  IF made IS NOT NULL THEN RETURN jsonb_build_object('id', made, 'created', false); END IF;
-
-  -- After the lock of the choice, in all calls.
-  PERFORM pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'page address', request ->> 'providerId', address_key(request ->> 'email')), 0));
-  IF future_bookings(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxPerPerson')::integer
-     OR page_bookings_of_day(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxOfDay')::integer THEN
-    RETURN error_answer('booking_page.limit_reached');
-  END IF;
-
   SELECT participation.* INTO held
     FROM participation
     JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
@@ -711,6 +722,44 @@ BEGIN
     RETURN error_answer('booking_page.changed');
   END IF;
   RETURN confirm_hold(request || jsonb_build_object('participationId', held.id));
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.book_page_time(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  the_invitation uuid := request ->> 'invitationId';
+  made uuid;
+  answer jsonb;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('page choice ' || the_crm || ' ' || (request ->> 'holdReference'), 0));
+  made := (
+    SELECT participation.id
+      FROM participation
+      JOIN appointment ON appointment.crm_id = participation.crm_id AND appointment.id = participation.appointment_id
+     WHERE participation.crm_id = the_crm AND participation.reference IN (request ->> 'holdReference', request ->> 'reference')
+       AND appointment.provider_id = the_provider AND participation.state <> 'RESERVED' AND participation.customer_id IS NOT NULL
+     LIMIT 1);
+  IF made IS NOT NULL THEN RETURN jsonb_build_object('id', made, 'created', false); END IF;
+
+  -- After the lock of the choice, in all calls.
+  IF the_invitation IS NOT NULL THEN
+    answer := refusal_of_invitation(the_crm, the_invitation, (request ->> 'invitedId')::uuid);
+    IF answer IS NOT NULL THEN RETURN answer; END IF;
+    answer := book_chosen_place(request);
+    IF answer ? 'id' THEN PERFORM note_invited(the_crm, the_invitation, (request ->> 'invitedId')::uuid, (answer ->> 'id')::uuid); END IF;
+    RETURN answer;
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'page address', request ->> 'providerId', address_key(request ->> 'email')), 0));
+  IF future_bookings(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxPerPerson')::integer
+     OR page_bookings_of_day(the_crm, the_provider, request ->> 'email') >= (request ->> 'maxOfDay')::integer THEN
+    RETURN error_answer('booking_page.limit_reached');
+  END IF;
+  RETURN book_chosen_place(request);
 END
 $function$;
 
@@ -1863,6 +1912,17 @@ AS $function$
     '{"text": "The appointment has a capacity of 0: it has no seats."}' ELSE '{}' END::jsonb)
 $function$;
 
+CREATE OR REPLACE FUNCTION public.note_invited(the_crm text, the_invitation uuid, the_customer uuid, the_participation uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO invitation_booking (crm_id, participation_id, invitation_id)
+  SELECT crm_id, id, the_invitation FROM participation WHERE crm_id = the_crm AND id = the_participation AND customer_id = the_customer;
+  IF NOT FOUND THEN RAISE EXCEPTION 'the customer of the invitation has another reference by now' USING ERRCODE = 'serialization_failure'; END IF;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.occupancy(appointment appointment, present timestamp with time zone)
  RETURNS TABLE(taken bigint, abandoned boolean)
  LANGUAGE sql
@@ -2779,6 +2839,31 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.refusal_of_invitation(the_crm text, the_invitation uuid, the_customer uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  permitted integer;
+  left_by_anonymised integer;
+  made record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('page invitation ' || the_invitation, 0));
+  SELECT bookings, bookings - anonymised INTO permitted, left_by_anonymised FROM invitation
+   WHERE crm_id = the_crm AND id = the_invitation AND customer_id = the_customer AND expires_at > scheduling_now(the_crm);
+  IF permitted IS NULL THEN RETURN error_answer('link.not_found'); END IF;
+  SELECT count(*) FILTER (WHERE participation.state IN ('REQUESTED', 'BOOKED')) AS standing,
+         count(*) FILTER (WHERE uuid_extract_timestamp(participation.id) > clock_timestamp() - interval '24 hours') AS of_day
+    INTO made
+    FROM invitation_booking
+    JOIN participation ON participation.crm_id = invitation_booking.crm_id AND participation.id = invitation_booking.participation_id
+   WHERE invitation_booking.crm_id = the_crm AND invitation_booking.invitation_id = the_invitation;
+  IF made.standing >= left_by_anonymised THEN RETURN error_answer('booking_page.invitation_used'); END IF;
+  IF made.of_day >= 2 * permitted THEN RETURN error_answer('booking_page.limit_reached'); END IF;
+  RETURN NULL;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.release_page_hold(request jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2807,7 +2892,6 @@ DECLARE
   real_present timestamptz;
   present timestamptz;
   clock_set_at timestamptz;
-  clock_set_to timestamptz;
   locked integer;
   answer jsonb;
 BEGIN
@@ -2818,10 +2902,9 @@ BEGIN
   -- After the lock, so that it is later than what the previous holder has written.
   real_present := scheduling_now();
   present := scheduling_now(the_crm);
-  -- What it was set to, as exactly as it is stored: in milliseconds.
-  SELECT set_at, set_at + make_interval(secs => ahead_ms / 1000.0) - interval '1 millisecond' INTO clock_set_at, clock_set_to FROM sandbox_clock WHERE crm_id = the_crm;
-  -- The clock of a sandbox was set back. What is due at the time that it was set to is not over yet.
-  UPDATE reminder_mark SET until = least(present, clock_set_to) WHERE crm_id = the_crm AND provider_id = the_provider AND until > present;
+  -- The server's clock was set back. Whoever sets the clock of a sandbox back does this at once.
+  UPDATE reminder_mark SET until = present WHERE crm_id = the_crm AND provider_id = the_provider AND until > present;
+  SELECT set_at INTO clock_set_at FROM sandbox_clock WHERE crm_id = the_crm;
 
   WITH mark AS MATERIALIZED (
     SELECT minutes, until, make_interval(mins => minutes) AS lead, least(interval '15 minutes', make_interval(secs => minutes * 30)) AS least_left,

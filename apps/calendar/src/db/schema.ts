@@ -13,6 +13,8 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   participationPrevious: ParticipationPreviousTable;
   removedParticipation: RemovedParticipationTable;
   bookingRules: BookingRulesTable;
+  invitation: InvitationTable;
+  invitationBooking: InvitationBookingTable;
   pendingBooking: PendingBookingTable;
   verificationMail: VerificationMailTable;
   sandboxClock: SandboxClockTable;
@@ -231,6 +233,32 @@ export interface BookingRulesTable {
   verifyEmail: Generated<boolean>;
   /** Origins of the sites that may show the page in a frame. */
   embedOn: Generated<string[]>;
+  /** Who can book on the page. */
+  access: Generated<'PUBLIC' | 'INVITED'>;
+}
+
+/** A customer can book a product on the provider's page, without saying who they are. */
+export interface InvitationTable {
+  crmId: string;
+  /** A UUIDv7. */
+  id: string;
+  providerId: string;
+  customerId: string;
+  /** Of an offer. */
+  productReference: string;
+  bookings: number;
+  /** How many of its bookings have been anonymised, and are not among its InvitationBookingTable. */
+  anonymised: Generated<number>;
+  /** By the CRM's clock, as createdAt. */
+  expiresAt: Date;
+  createdAt: Date;
+}
+
+/** What was booked by an invitation, whatever has become of it. */
+export interface InvitationBookingTable {
+  crmId: string;
+  participationId: string;
+  invitationId: string;
 }
 
 /** What somebody wants to book on a page, until whoever has the address confirms it. */

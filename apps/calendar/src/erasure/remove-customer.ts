@@ -61,12 +61,13 @@ async function tryRemove(
     throw hasFutureAppointments(leaving.map(({ appointmentId: id }) => future.get(id)!.reference));
   }
   await forgetPendingBookings(tx, customer);
+  await forgetInvitations(tx, customer);
   await blankCustomer(tx, customer);
   const creating = participations
     .filter(({ customerId }) => customerId === null)
     .map(({ appointmentId }) => appointmentId);
   await forgetContents(tx, customer.crmId, creating);
-  await forgetKeys(tx, customer.crmId, [...participations.map(({ id }) => id), ...creating]);
+  await forgetKeys(tx, customer.crmId, [customer.customerId, ...participations.map(({ id }) => id), ...creating]);
   await leaveAppointments(tx, customer, leaving);
   const staying = participations.filter((participation) => !leaving.includes(participation));
   await anonymiseParticipations(
@@ -133,6 +134,10 @@ async function forgetPendingBookings(
      WHERE customer.crm_id = ${crmId} AND customer.id = ${customerId}
        AND pending.crm_id = ${crmId} AND pending.provider_id = customer.provider_id
        AND (address_key(pending.email) = address_key(customer.email) OR pending.customer_id = customer.id)`.execute(tx);
+}
+
+async function forgetInvitations(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {
+  await tx.deleteFrom('invitation').where('crmId', '=', crmId).where('customerId', '=', customerId).execute();
 }
 
 async function blankCustomer(tx: Transaction<CalendarSchema>, { crmId, customerId }: CustomerId): Promise<void> {

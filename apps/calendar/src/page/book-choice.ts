@@ -40,13 +40,14 @@ export interface ChosenBooking extends PagePerson {
 /** The id of the participation that was booked, and whose it is. */
 export interface BookedChoice {
   participationId: string;
-  email: string;
+  /** Undefined if whoever is invited has none. */
+  email: string | undefined;
 }
 
 /**
  * Makes the booking of a choice; see book-page-time.sql. Again, for the same person: nothing happens. Rejects with
- * `booking_page.choice_used`, `booking_page.changed`, `booking_page.limit_reached`, `slot.unavailable` and a reason, or
- * `slot.busy`.
+ * `booking_page.choice_used`, `booking_page.changed`, `booking_page.limit_reached`, `booking_page.invitation_used`,
+ * `link.not_found` for an invitation or customer that has just gone, `slot.unavailable` and a reason, or `slot.busy`.
  *
  * @param offer with the resource of the booking only
  * @param maxOfDay how many bookings the page makes of an address in 24 hours; undefined: any number
@@ -71,6 +72,8 @@ export async function bookChoice(
     const { id: participationId } = await dependencies.bookings.countRefusal(crmId, work);
     return await requireOwn(dependencies, page, participationId, booking);
   } catch (error) {
+    if (page.invited && error instanceof DomainError && error.code === 'customer.not_found')
+      throw new DomainError('link.not_found');
     // Its timeslot or appointment has gone since.
     if (isUnavailable(error)) throw unavailable(page, booking.start);
     // Somebody has taken the choice to another provider, or the CRM the references of pages.
@@ -90,7 +93,7 @@ export async function requireOwn(
   person: Omit<PagePerson, 'language'>,
 ): Promise<BookedChoice> {
   if (!(await isBookingOf(dependencies, page, participationId, person))) throw choiceUsed();
-  return { participationId, email: person.email };
+  return { participationId, email: page.invited ? page.invited.email : person.email };
 }
 
 /** The token by which a page shows what was booked there. */
@@ -147,7 +150,7 @@ interface Attempt {
 /** Each attempt goes by what is held, and what is free, at its moment. */
 async function callOf(dependencies: CalendarDependencies, attempt: Attempt): Promise<BookingCall> {
   const { page, offer, booking, maxOfDay, customer, provider, id } = attempt;
-  const { choice, email, note, price } = booking;
+  const { choice, note, price } = booking;
   const found = await findChoice(dependencies, page, choice);
   const made = ifBooked(found);
   const held = made === undefined ? found : undefined;
@@ -157,7 +160,7 @@ async function callOf(dependencies: CalendarDependencies, attempt: Attempt): Pro
   const place = made
     ? { appointmentReference: made.appointmentReference }
     : (await findChosenPlace(dependencies, page, offer, { booking, ...(hold && { hold }) })).place;
-  const { crmId, providerReference, confirmation: state, maxPerPerson } = page;
+  const { crmId, providerReference, confirmation: state } = page;
   const reference = bookingReference(choice);
   const { request, locks } = bookingCall(provider, id, {
     crmId,
@@ -169,12 +172,18 @@ async function callOf(dependencies: CalendarDependencies, attempt: Attempt): Pro
     ignoreNotice: false,
     sendMails: true,
   });
-  const common = { ...request, holdReference: holdReference(choice), email, maxPerPerson, maxOfDay, note };
+  const common = { ...request, holdReference: holdReference(choice), note, ...limitsOf(page, booking, maxOfDay) };
   return {
     name: 'book_page_time',
     request: hold === undefined ? common : { ...common, ...heldFields(hold, price) },
     locks,
   };
+}
+
+/** How much whoever is invited can book, or a person who says who they are. */
+function limitsOf({ invited, maxPerPerson }: BookingPage, { email }: ChosenBooking, maxOfDay: number | undefined) {
+  if (invited === undefined) return { email, maxPerPerson, maxOfDay };
+  return { invitationId: invited.invitationId, invitedId: invited.customerId };
 }
 
 /** What the function compares with the hold behind its lock. */

@@ -3,13 +3,14 @@ import { isUuid } from '@scheduling/runtime';
 import { createHash } from 'node:crypto';
 import type { Offer } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { type InvitedCustomer, requireInvited } from '../invitation/invited-customer.ts';
 import type { BookingRules } from '../slot/booking-rules.ts';
 import type { Target } from '../slot/resource-times.ts';
 
 /** The booking page of a provider, as its rules are now. */
 export interface BookingPage extends Pick<
   BookingRules,
-  'confirmation' | 'askMobile' | 'embedOn' | 'minimumNotice' | 'maxPerPerson' | 'selfService' | 'verifyEmail'
+  'confirmation' | 'askMobile' | 'embedOn' | 'minimumNotice' | 'maxPerPerson' | 'selfService' | 'verifyEmail' | 'access'
 > {
   crmId: string;
   providerId: string;
@@ -18,6 +19,15 @@ export interface BookingPage extends Pick<
   /** By the CRM's clock. */
   now: Date;
   offers: PageOffer[];
+  /** Whom it is for; undefined: everybody. */
+  invited?: InvitedCustomer | undefined;
+}
+
+/** How a person comes to a page. */
+export interface PageVisit {
+  providerId: string;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface PageOffer extends Offer {
@@ -25,7 +35,38 @@ export interface PageOffer extends Offer {
   key: string;
 }
 
-/** Rejects with `booking_page.not_found` for a provider that has no page, or does not exist. */
+/**
+ * The page of whoever visits it: with an invitation, that of its customer, with the offers of its product. Rejects with
+ * `booking_page.not_found`, `booking_page.invited_only`, or as {@link requireInvited}.
+ */
+export async function openBookingPage(
+  dependencies: CalendarDependencies,
+  { providerId, invitation }: PageVisit,
+): Promise<BookingPage> {
+  const page = await requireBookingPage(dependencies, providerId);
+  if (invitation !== undefined) {
+    const invited = await requireInvited(dependencies, page, invitation);
+    const offers = page.offers.filter(({ productReference }) => productReference === invited.productReference);
+    return { ...page, offers, invited };
+  }
+  requirePublic(page);
+  return page;
+}
+
+/** Rejects with `booking_page.invited_only`. */
+export function requirePublic({ access }: BookingPage): void {
+  if (access === 'INVITED') throw new DomainError('booking_page.invited_only');
+}
+
+/** What a notice of the page needs, whoever can book there. Rejects with `booking_page.not_found`. */
+export async function readClosedPage(dependencies: CalendarDependencies, providerId: string): Promise<BookingPage> {
+  return { ...(await requireBookingPage(dependencies, providerId)), offers: [] };
+}
+
+/**
+ * The page, whoever can book there. Rejects with `booking_page.not_found` for a provider that has no page, or does not
+ * exist.
+ */
 export async function requireBookingPage(
   { database, pageTenants }: CalendarDependencies,
   providerId: string,
@@ -44,7 +85,7 @@ function readPage(db: CalendarDependencies['database']['kysely'], providerId: st
     )
     .select(['provider.crmId', 'provider.id as providerId', 'provider.reference as providerReference', 'timeZone'])
     .select(['confirmation', 'askMobile', 'embedOn', 'minimumNotice', 'maxPerPerson', 'selfService', 'verifyEmail'])
-    .select('offers')
+    .select(['offers', 'access'])
     .select((eb) => eb.fn<Date>('scheduling_now', ['provider.crmId']).as('now'))
     .where('provider.id', '=', providerId)
     .where('page', '=', true)

@@ -1,3 +1,4 @@
+import { DomainError } from '@scheduling/errors';
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { settle } from '../participation/settle.ts';
@@ -8,7 +9,8 @@ import {
   type BookingPage,
   type OfferChoice,
   type PageOffer,
-  requireBookingPage,
+  type PageVisit,
+  openBookingPage,
   requireOffer,
 } from './booking-page.ts';
 import { findHold, holdReference, isHoldOf, releaseHold } from './page-choice.ts';
@@ -38,14 +40,14 @@ const maxHolds = 10;
 /**
  * Chooses a time of an offer, on the resource that has the most times on that day unless one is named, and holds its
  * place if that is possible; see hold-page-time.sql. What is to be requested takes no seat, and is not held. An earlier
- * choice is released, unless it is the same. Rejects with `booking_page.not_found`, `booking_page.offer_not_found`, or
- * `slot.unavailable` and a reason.
+ * choice is released, unless it is the same. Rejects as {@link openBookingPage}, with `booking_page.offer_not_found`,
+ * `booking_page.invitation_used`, `booking_page.limit_reached`, or `slot.unavailable` and a reason.
  */
 export async function choosePageTime(
   dependencies: CalendarDependencies,
-  { providerId, ...request }: TimeChoice & { providerId: string },
+  { providerId, invitation, ...request }: TimeChoice & PageVisit,
 ): Promise<ChosenTime> {
-  const page = await requireBookingPage(dependencies, providerId);
+  const page = await openBookingPage(dependencies, { providerId, invitation });
   return dependencies.pages.countRefusal('choice', page.crmId, choose(dependencies, page, request));
 }
 
@@ -61,6 +63,7 @@ async function choose(
   { start, choice: earlier, ...chosen }: TimeChoice,
 ): Promise<ChosenTime> {
   const offer = requireOffer(page, chosen);
+  refuseIfUsed(page);
   const hold = await findHold(dependencies, page, earlier);
   if (hold !== undefined && isHoldOf(hold, offer, { ...chosen, start }))
     return { page, choice: earlier!, place: heldPlace(hold) };
@@ -96,6 +99,12 @@ async function choose(
     return { page, choice, place: held === undefined ? toPagePlace(candidate, offer) : heldPlace(held) };
   }
   throw unavailable(page, start);
+}
+
+/** Before whoever is invited types anything; what counts is asked again behind the locks (book-by-invitation.sql). */
+function refuseIfUsed({ invited }: BookingPage): void {
+  if (invited?.bookingsLeft === 0) throw new DomainError('booking_page.invitation_used');
+  if (invited?.isLimited === true) throw new DomainError('booking_page.limit_reached');
 }
 
 /** See hold-page-time.sql. */

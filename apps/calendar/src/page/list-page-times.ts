@@ -5,7 +5,8 @@ import {
   type BookingPage,
   type OfferChoice,
   type PageOffer,
-  requireBookingPage,
+  type PageVisit,
+  openBookingPage,
   requireOffer,
   targetsOf,
 } from './booking-page.ts';
@@ -25,15 +26,14 @@ export interface PageWeek extends Week<PageTime> {
   next: Date | undefined;
 }
 
-interface Query extends OfferChoice {
-  providerId: string;
+interface Query extends OfferChoice, PageVisit {
   /** An earlier choice, whose place counts as free if it is held. */
   choice?: string | undefined;
 }
 
 /**
  * The times of a week at which an offer can be booked, one of each start; see {@link readWeek}. Each of them can be
- * chosen. Rejects with `booking_page.not_found`, `booking_page.offer_not_found`, or `slot.invalid` for a date that is
+ * chosen. Rejects as {@link openBookingPage}, with `booking_page.offer_not_found`, or `slot.invalid` for a date that is
  * none.
  */
 export async function listPageTimes(
@@ -92,9 +92,9 @@ export async function listNearestPageTimes(
 
 async function readQuery(
   dependencies: CalendarDependencies,
-  { providerId, choice, ...chosen }: Query,
+  { providerId, invitation, choice, ...chosen }: Query,
 ): Promise<{ page: BookingPage; offer: PageOffer; hold: ChoiceRow | undefined }> {
-  const page = await requireBookingPage(dependencies, providerId);
+  const page = await openBookingPage(dependencies, { providerId, invitation });
   const offer = requireOffer(page, chosen);
   return { page, offer, hold: await findHold(dependencies, page, choice) };
 }

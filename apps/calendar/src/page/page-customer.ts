@@ -13,7 +13,7 @@ export interface PagePerson {
 }
 
 /**
- * The customer for whom a page books: the same as before for the same provider, address, name and mobile number,
+ * The customer for whom a page books. Whoever is invited is known; anybody else is the same as before for the same provider, address, name and mobile number,
  * otherwise a new one. The reference is made of these, so that nobody is found who was not made by a page; and if the
  * CRM has given its customer other data since, that is somebody else.
  */
@@ -22,6 +22,7 @@ export async function nameCustomer(
   page: BookingPage,
   { choice, ...person }: PagePerson & { choice: string },
 ): Promise<NamedCustomer> {
+  if (page.invited !== undefined) return { customerReference: page.invited.customerReference };
   const { name: userName, email, mobile, language } = person;
   const reference = referenceOf(page, JSON.stringify(contentOf(person)));
   const known = await findKnown(dependencies, page, reference);
@@ -30,10 +31,10 @@ export async function nameCustomer(
   return { customerReference, userName, email, mobile, language };
 }
 
-/** Whether a booking is that of a person who says who they are. */
+/** Whether a booking is that of whoever is invited or, if nobody is, of a person who says who they are. */
 export async function isBookingOf(
   { database }: CalendarDependencies,
-  { crmId }: BookingPage,
+  { crmId, invited }: BookingPage,
   participationId: string,
   person: Omit<PagePerson, 'language'>,
 ): Promise<boolean> {
@@ -42,11 +43,12 @@ export async function isBookingOf(
     .innerJoin('customer', (join) =>
       join.onRef('customer.crmId', '=', 'participation.crmId').onRef('customer.id', '=', 'participation.customerId'),
     )
-    .select(['customer.userName', 'customer.email', 'customer.mobile'])
+    .select(['customer.id', 'customer.userName', 'customer.email', 'customer.mobile'])
     .where('participation.crmId', '=', crmId)
     .where('participation.id', '=', participationId)
     .executeTakeFirst();
-  return copy !== undefined && isSame(toPerson(copy), person);
+  if (copy === undefined) return false;
+  return invited === undefined ? isSame(toPerson(copy), person) : copy.id === invited.customerId;
 }
 
 function isSame(one: Omit<PagePerson, 'language'>, other: Omit<PagePerson, 'language'>): boolean {

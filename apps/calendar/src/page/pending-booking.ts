@@ -7,7 +7,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { CalendarSchema, PendingBookingTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { bookChoice, type ChosenBooking, receiptOf, requireOwn } from './book-choice.ts';
-import { type BookingPage, type PageOffer, requireBookingPage, requireOffer } from './booking-page.ts';
+import { type BookingPage, type PageOffer, requireBookingPage, requireOffer, requirePublic } from './booking-page.ts';
 import { type ChoiceRow, findChoice, ifBooked, isHoldOf } from './page-choice.ts';
 import { heldPlace, type PagePlace, readPlacesAt, toPagePlace } from './page-places.ts';
 
@@ -57,7 +57,7 @@ export interface ShownPendingBooking {
 
 /**
  * What a person is to confirm, by the token in their mail. Rejects with `link.not_found`, `booking_page.not_found`,
- * `booking_page.choice_used` or `booking_page.offer_not_found`.
+ * `booking_page.choice_used`, `booking_page.offer_not_found`, or `booking_page.invited_only` if it has not been confirmed.
  */
 export async function getPendingBooking(
   dependencies: CalendarDependencies,
@@ -67,6 +67,7 @@ export async function getPendingBooking(
   const found = await findChoice(dependencies, page, pending.choice);
   const made = ifBooked(found);
   if (made !== undefined) return { page, pending, receipt: await receiptFor(dependencies, page, pending, made) };
+  requirePublic(page);
   const { resourceReference, startsAt: start } = pending;
   const offer = requireOffer(page, { offer: pending.offer, resourceReference });
   if (found !== undefined && isHoldOf(found, offer, { resourceReference, start }))
@@ -89,6 +90,7 @@ export async function confirmPendingBooking(
   if (made !== undefined) return { page, receipt: await receiptFor(dependencies, page, pending, made) };
   // What is gone since stays so.
   if (pending.customerId !== null) throw new DomainError('link.not_found');
+  requirePublic(page);
   const offer = requireOffer(page, { offer: pending.offer, resourceReference: chosen.resourceReference });
   const booking = { ...chosen, ...personOf(pending), choice, note: pending.note ?? undefined, language };
   const { pages, database } = dependencies;

@@ -1,10 +1,10 @@
-import { DomainError } from '@scheduling/errors';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { Link } from '../person/link-token.ts';
 import { findOwnBooking, type OwnBooking } from '../person/own-booking.ts';
 import { issueParticipationLink } from '../person/participation-link.ts';
 import { isSelfService } from '../slot/booking-rules.ts';
-import { type BookingPage, requireBookingPage } from './booking-page.ts';
+import { type BookingPage, openBookingPage, type PageVisit, requireBookingPage } from './booking-page.ts';
 import { findPendingBooking } from './pending-booking.ts';
 
 /** What the page shows to whoever has sent its form. */
@@ -23,17 +23,24 @@ const shownMs = 3_600_000;
 
 /**
  * What was booked, for an hour of real time after its place was taken, or where the mail goes that confirms it. Rejects
- * with `booking_page.not_found`, or with `link.not_found` for a receipt that does not work, or no longer.
+ * with `booking_page.not_found`, or with `link.not_found` for a receipt that does not work, or no longer. With an
+ * invitation that works, the page is that of its customer.
  */
 export async function readReceipt(
   dependencies: CalendarDependencies,
-  { providerId, receipt }: { providerId: string; receipt: string },
+  { providerId, invitation, receipt }: PageVisit & { receipt: string },
 ): Promise<Receipt> {
-  const page = await requireBookingPage(dependencies, providerId);
+  const page = await findPage(dependencies, { providerId, invitation });
   const shown = await readShown(dependencies, page, dependencies.links.read(receipt));
   if (shown === undefined || !dependencies.links.isIssued(receipt, shown.email))
     throw new DomainError('link.not_found');
   return shown.receipt;
+}
+
+/** Whoever has booked sees it, also if the invitation has ended since. */
+async function findPage(dependencies: CalendarDependencies, visit: PageVisit): Promise<BookingPage> {
+  const page = visit.invitation && (await undefinedIfNotFound(openBookingPage(dependencies, visit)));
+  return page || requireBookingPage(dependencies, visit.providerId);
 }
 
 interface Shown {

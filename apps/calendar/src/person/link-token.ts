@@ -2,11 +2,11 @@ import { addressKey, isUuid, type NamedKey } from '@scheduling/runtime';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** The first byte of a token. One that was given to a purpose is never given to another. */
-const purposes = { booking: 1, decide: 2, confirm: 3, receipt: 4, pending: 5 } as const;
+const purposes = { booking: 1, decide: 2, confirm: 3, receipt: 4, pending: 5, invite: 6 } as const;
 const allPurposes = Object.keys(purposes) as (keyof typeof purposes)[];
 
 /** What a link leads to. A token for one purpose is none for another. */
-export type Link = OwnLink | DecisionLink | PendingLink;
+export type Link = OwnLink | DecisionLink | PendingLink | InvitationLink;
 
 /** The booking of its person, or what the page shows after it was made there. */
 export interface OwnLink {
@@ -31,6 +31,13 @@ export interface PendingLink {
   pendingBookingId: string;
 }
 
+/** The booking page of a provider, for a customer who is invited. */
+export interface InvitationLink {
+  purpose: 'invite';
+  crmId: string;
+  invitationId: string;
+}
+
 /** The tokens of links. Nothing of them is stored: they work as long as the recipient has the same address. */
 export interface LinkTokens {
   /** @param address of the recipient; undefined if there is none */
@@ -49,7 +56,7 @@ const idBytes = 16;
 
 /**
  * A token is, in base64url: one byte for the purpose, one for the length of the key's id, that id, the id of the
- * participation or of the pending booking, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id.
+ * participation, of the pending booking or of the invitation, that of the recipient if it is to decide, a MAC of 128 bits, and the CRM's id.
  * The MAC is about all of that and the address, in any of its forms.
  *
  * @param keys the first one signs, all of them verify
@@ -89,6 +96,8 @@ function idsOf(link: Link): string[] {
     case 'confirm':
     case 'pending':
       return [link.pendingBookingId];
+    case 'invite':
+      return [link.invitationId];
     default:
       return link satisfies never;
   }
@@ -113,6 +122,8 @@ function parse(token: string): { keyId: string; link: Link } | undefined {
     case 'confirm':
     case 'pending':
       return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), pendingBookingId: id });
+    case 'invite':
+      return ifWellFormed(keyId, { purpose, crmId: crmIdAfter(nextAt), invitationId: id });
     case undefined:
       return undefined;
     default:

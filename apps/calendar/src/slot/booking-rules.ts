@@ -54,6 +54,7 @@ const defaultRules: Rules = {
   askMobile: 'NO',
   verifyEmail: false,
   embedOn: [],
+  access: 'PUBLIC',
 };
 
 /**
@@ -106,6 +107,7 @@ const columns = [
   'askMobile',
   'verifyEmail',
   'embedOn',
+  'access',
 ] as const;
 
 function findRules(db: Kysely<CalendarSchema>, crmId: string, providerId: string): Promise<BookingRules | undefined> {

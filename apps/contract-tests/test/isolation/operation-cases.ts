@@ -1,6 +1,7 @@
 import type { Place } from '@scheduling/test-stack/api-document';
 import type { Answer } from '@scheduling/test-stack/client';
 import { newAppointment, newTimeslot, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
+import { newInvitation } from '../invitations.ts';
 
 /** The kind of resource that a reference in a request refers to. */
 export type Kind =
@@ -15,6 +16,7 @@ export type Kind =
   | 'mail'
   | 'hold'
   | 'customer'
+  | 'invitation'
   | 'resource'
   | 'product'
   | 'erasure'
@@ -374,6 +376,31 @@ export const cases: Record<string, Case> = {
       query: { ignoreFutureAppointments: '' },
     }),
     existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+  },
+  createInvitation: {
+    request: (world, practice) => ({
+      path: ofProvider(world, { customerRef: world.customer }),
+      query: {},
+      body: newInvitation(practice),
+    }),
+    existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+    // That of an offer, which is a rule of the provider.
+    labels: ['body.productReference'],
+  },
+  listInvitations: {
+    request: (world) => ({ path: ofProvider(world, { customerRef: world.customer }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.customerRef': 'customer' },
+  },
+  deleteInvitation: {
+    request: (world) => ({
+      path: ofProvider(world, { customerRef: world.customer, invitationId: world.invitation }),
+      query: {},
+    }),
+    existing: {
+      'path.providerRef': 'provider',
+      'path.customerRef': 'customer',
+      'path.invitationId': 'invitation',
+    },
   },
   requestErasure: {
     request: () => ({ path: {}, query: {}, body: { email: 'nobody@customers.example' } }),

@@ -11,6 +11,7 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { waitForFeed } from '../feed.ts';
+import { invite, openBookingPage } from '../invitations.ts';
 import { sentMails } from '../mails.ts';
 import { newReference, unreachable, type World } from './operation-cases.ts';
 
@@ -47,6 +48,8 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
   const { body: erased } = await owner.post<{ erasure: { id: string } }>('/erasures', {
     email: 'nobody@customers.example',
   });
+  await openBookingPage(practice);
+  const { id: invitation } = await invite(practice);
   const calendar = newReference();
   await owner.post(`${practice.at}/calendars`, { reference: calendar, resourceReference: practice.resource });
   await waitForFeed(owner, 1, { providerRef: practice.provider });
@@ -62,6 +65,7 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
     mail: mail!.id,
     hold,
     customer: practice.customer,
+    invitation,
     resource: practice.resource,
     product: practice.product,
     erasure: erased.erasure.id,

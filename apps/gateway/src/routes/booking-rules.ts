@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { AskMobile, type BookingRules, Confirmation, type Offer } from '@scheduling/contracts/calendar/v1';
+import { Access, AskMobile, type BookingRules, Confirmation, type Offer } from '@scheduling/contracts/calendar/v1';
 import { enumName, enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
@@ -16,6 +16,7 @@ export function bookingRulesRoutes({ bookings }: Clients, pageUrl: string): Fast
     confirmation: presentEnum(Confirmation, rules.confirmation),
     // Calendar has no page yet if it does not answer these, in a rollout.
     askMobile: enumName(AskMobile, rules.askMobile) ?? 'NO',
+    access: enumName(Access, rules.access) ?? 'PUBLIC',
     pageUrl: rules.page && rules.providerId !== '' ? `${pageUrl}/book/${rules.providerId}` : null,
   });
   return async (app) => {
@@ -45,6 +46,7 @@ export function bookingRulesRoutes({ bookings }: Clients, pageUrl: string): Fast
         askMobile: askMobile && AskMobile[askMobile],
         embedOn: embedOn && { origins: embedOn },
         verifyEmail,
+        access: body.access && Access[body.access],
       });
       return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
     });
@@ -106,6 +108,10 @@ const verifyEmail = Type.Boolean({
   description:
     'Whether what is booked on the page is made only once the person confirms it by the link in an e-mail. The page does not tell whether an address is known.',
 });
+const access = oneOf(enumNames(Access), {
+  description:
+    'Who can book on the page: `PUBLIC`, everybody; `INVITED`, only customers with the URL of an invitation.',
+});
 const embedOnText =
   'The sites that may show the booking page in a frame: origins such as `https://studio.example`, with https, and the port if it is not 443.';
 const resources = Type.Array(Type.Object({ resourceReference: line(), name: line() }, { title: 'OfferResource' }), {
@@ -136,6 +142,7 @@ const rules = Type.Object(
     dailyList: nullable<number>({ type: 'integer', description: dailyListText }),
     askMobile,
     verifyEmail,
+    access,
     embedOn: Type.Array(Type.String(), { description: embedOnText }),
     pageUrl: nullableString({
       description: 'The address of the booking page; `null` if there is none. It never changes.',
@@ -166,6 +173,7 @@ const rulesChangeExample = {
   dailyList: 7,
   askMobile: 'OPTIONAL',
   verifyEmail: false,
+  access: 'PUBLIC',
   embedOn: ['https://www.acme.example'],
 };
 const rulesExample = {
@@ -191,7 +199,7 @@ const updateBookingRulesSchema = {
   operationId: 'updateBookingRules',
   summary: 'Set booking rules of a provider',
   description:
-    'Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once.',
+    'Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once, unless `access` is `INVITED`.',
   tags: ['Slots and bookings'],
   params: providerParams,
   body: Type.Object(
@@ -216,6 +224,7 @@ const updateBookingRulesSchema = {
       dailyList: Type.Optional(optionalInteger({ minimum: 0, maximum: 23, description: dailyListText })),
       askMobile: Type.Optional(askMobile),
       verifyEmail: Type.Optional(verifyEmail),
+      access: Type.Optional(access),
       embedOn: Type.Optional(Type.Array(line(), { maxItems: maxOrigins, description: embedOnText })),
     },
     { title: 'BookingRulesChange', examples: [rulesChangeExample] },

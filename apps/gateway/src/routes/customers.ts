@@ -208,7 +208,8 @@ export const newCustomerFields = {
   ...optionalFields,
 };
 
-const customerParams = Type.Object({
+/** The path parameters of every operation on a customer. */
+export const customerParams = Type.Object({
   ...providerParams.properties,
   customerRef: pathReference('Reference of the customer.'),
 });

@@ -10,12 +10,13 @@ import { formatPrice, formatTimes, linesOfLocation, singleLine } from '@scheduli
 import { describeAdvice } from '../describe-advice.ts';
 import { type Page, renderPage } from '../render-page.ts';
 import type { PersonField } from '../texts/texts.ts';
+import { forWhom, mailsTo } from './describe-invited.ts';
 import { termsOf } from './describe-offers.ts';
 import { dateIn, describeNearest, resourceNameOf } from './describe-page-week.ts';
 import type { ChosenPlace } from './page-links.ts';
 import { placeValue } from './page-request.ts';
 import type { PageVisit } from './page-visit.ts';
-import { asksMobile, maxLengths, type Problems, type Typed } from './person-fields.ts';
+import { fieldsAsked, maxLengths, type Problems, type Typed } from './person-fields.ts';
 import { describePagePeriod } from './second-zone.ts';
 
 /** The form that books what is chosen. */
@@ -39,7 +40,8 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
   const { page, texts, links, otherLinks } = visit;
   const { choice, chosen, place, nearest, problems } = form;
   const isRequest = page.confirmation === Confirmation.REQUESTED;
-  const { title, otherTime, book, request } = texts.book.form;
+  const { otherTime, book, request } = texts.book.form;
+  const title = titleOf(visit, isRequest);
   const error = errorOf(visit, form);
   return renderPage(
     'page-form',
@@ -48,6 +50,7 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
       title: error ? `${texts.error}: ${title}` : title,
       heading: title,
       error,
+      forWhom: [...forWhom(visit), ...mailsTo(visit)],
       terms: place ? undefined : [singleLine(form.offer.name), termsOf(visit, form.offer)].join(' · '),
       facts: place && factsOf(visit, { offer: form.offer, at: chosen.at }, place),
       notes: place && notesOf(visit, place, isRequest),
@@ -69,6 +72,12 @@ export function formPage(visit: PageVisit, form: BookingForm): Page {
           : undefined,
     },
   );
+}
+
+/** Who is invited has no details to give. */
+function titleOf({ page, texts: { book } }: PageVisit, isRequest: boolean): string {
+  if (page.invited === undefined) return book.form.title;
+  return book.confirm[isRequest ? 'request' : 'booking'].title;
 }
 
 /** Other times, each as a button that books it. */
@@ -169,32 +178,28 @@ interface FieldView {
 
 function fieldsOf({ page, provider, texts }: PageVisit, { typed, problems }: BookingForm): FieldView[] {
   const { labels, optional, problems: problemTexts } = texts.book.form;
-  const isMobileRequired = page.askMobile === AskMobile.REQUIRED;
-  const field = (id: PersonField, view: Pick<FieldView, 'label' | 'isRequired'> & Partial<FieldView>): FieldView => ({
-    id,
-    ...view,
-    maxLength: maxLengths[id],
-    value: typed[id],
-    problem: problems[id] && problemTexts[id][problems[id]],
-  });
   const { name, email, mobile } = labels;
-  return [
-    field('name', { label: name, type: 'text', autocomplete: 'name', isRequired: true }),
-    field('email', { label: email, type: 'email', autocomplete: 'email', isRequired: true }),
-    ...(asksMobile(page.askMobile)
-      ? [
-          field('mobile', {
-            label: isMobileRequired ? mobile : optional(mobile),
-            type: 'tel',
-            autocomplete: 'tel',
-            isRequired: isMobileRequired,
-          }),
-        ]
-      : []),
-    field('message', {
+  const isMobileRequired = page.askMobile === AskMobile.REQUIRED;
+  const views: Record<PersonField, Pick<FieldView, 'label' | 'isRequired'> & Partial<FieldView>> = {
+    name: { label: name, type: 'text', autocomplete: 'name', isRequired: true },
+    email: { label: email, type: 'email', autocomplete: 'email', isRequired: true },
+    mobile: {
+      label: isMobileRequired ? mobile : optional(mobile),
+      type: 'tel',
+      autocomplete: 'tel',
+      isRequired: isMobileRequired,
+    },
+    message: {
       label: texts.cancel.message(singleLine(provider.name)),
       hint: texts.cancel.hint,
       isRequired: false,
-    }),
-  ];
+    },
+  };
+  return fieldsAsked(page).map((id) => ({
+    id,
+    ...views[id],
+    maxLength: maxLengths[id],
+    value: typed[id],
+    problem: problems[id] && problemTexts[id][problems[id]],
+  }));
 }

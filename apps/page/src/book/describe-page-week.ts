@@ -3,6 +3,7 @@ import { formatDay, formatTimes, singleLine } from '@scheduling/presentation';
 import { describeAdvice } from '../describe-advice.ts';
 import { describeDays, describeSpan, describeWeeks } from '../describe-week.ts';
 import { type Page, type PageContent, renderPage } from '../render-page.ts';
+import { forWhom } from './describe-invited.ts';
 import { termsOf } from './describe-offers.ts';
 import type { Wish } from './page-links.ts';
 import type { PageVisit } from './page-visit.ts';
@@ -33,6 +34,7 @@ export function weekPage(visit: PageVisit, offer: PageOffer, week: PageWeek): Pa
     })),
     nearestLabel: texts.book.taken.nearest,
     terms: termsOf(visit, offer),
+    forWhom: forWhom(visit),
     people: peopleOf(visit, offer, week),
     ...timesOf(visit, week),
     action: links.hold,
@@ -86,7 +88,7 @@ function timesOf(visit: PageVisit, week: PageWeek): Omit<PageContent, 'title'> {
     empty: texts.move.emptyWeek,
     next: nextDay && {
       href: links.week(week, { date: nextDay, choice }),
-      text: texts.book.week.next(formatDay(nextDay, page.timeZone, locale)),
+      text: texts.book.week.next(dayLabel(visit, nextDay)),
     },
     advice: times.length === 0 && nextDay === undefined ? describeAdvice(visit) : undefined,
     weeks: describeWeeks({ hasPrevious, hasNext }, texts, linkTo),
@@ -102,13 +104,18 @@ export function describeNearest(visit: PageVisit, offer: PageOffer, time: PageTi
   const name = offer.resources.length > 1 ? resourceNameOf(offer, resourceReference) : undefined;
   // With word joiners: a line must not end within the times.
   const text = isOneDay
-    ? `${formatDay(dateIn(start!, page.timeZone), page.timeZone, locale)}, ${lines[1]!.replaceAll('–', '\u2060–\u2060')}`
+    ? `${dayLabel(visit, dateIn(start!, page.timeZone))}, ${lines[1]!.replaceAll('–', '\u2060–\u2060')}`
     : lines.join(' ');
   return {
     text: name ? `${text} (${name})` : text,
     // In the second zone.
     also: createSecondTimes(visit)(start!, end!),
   };
+}
+
+/** A day without its year, whose month stays in the line of the day. */
+function dayLabel({ page, locale }: PageVisit, date: string): string {
+  return formatDay(date, page.timeZone, locale).replace(/ (?=\S+$)/, '\u00A0');
 }
 
 export function resourceNameOf({ resources }: PageOffer, reference: string): string | undefined {

@@ -9,7 +9,7 @@ import type { PersonField } from '../texts/texts.ts';
 import { readShownPrice } from './describe-form.ts';
 import { isOfferGone, isTaken, type WeekSender } from './send-week.ts';
 import type { ChosenPlace } from './page-links.ts';
-import { choiceOf, placeOf, placeValueOf, providerOf } from './page-request.ts';
+import { choiceOf, pageOf, placeOf, placeValueOf } from './page-request.ts';
 import type { LinksToPages, OpenPage } from './page-visit.ts';
 import {
   nothingTyped,
@@ -75,16 +75,17 @@ export function formRoutes({ clients, openPage, linksTo, weeks, limit, isUnusual
     typed: Typed,
     shownPrice: string,
   ): Promise<{ receipt: string; refusal?: undefined } | { receipt?: undefined; refusal: Refusal }> {
-    const [providerId, choice] = [providerOf(request), choiceOf(request)];
-    const { page } = await bookingPages.getBookingPage({ providerId });
+    const [asked, choice] = [pageOf(request), choiceOf(request)];
+    const { page } = await bookingPages.getBookingPage(asked);
     const { language } = await openPage(request, page);
-    const person: Person = personOf(typed, page!.askMobile);
-    const problems = problemsOf(person, page!.askMobile);
+    const person: Person = personOf(typed, page!);
+    const problems = problemsOf(person, page!);
     if (Object.keys(problems).length > 0) return { refusal: { status: 400, problems } };
     const place = { offer, resourceReference, start, price: readShownPrice(shownPrice) };
     try {
-      const stepUp = isUnusual(request) || isFilledByProgram(request);
-      const sent = await bookingPages.bookPageTime({ providerId, choice, ...place, ...person, language, stepUp });
+      // The CRM knows whom it has invited.
+      const stepUp = page!.invited === undefined && (isUnusual(request) || isFilledByProgram(request));
+      const sent = await bookingPages.bookPageTime({ ...asked, choice, ...place, ...person, language, stepUp });
       return { receipt: sent.receipt };
     } catch (error) {
       const refusal = refusalOf(error);
@@ -94,15 +95,14 @@ export function formRoutes({ clients, openPage, linksTo, weeks, limit, isUnusual
   }
 
   async function sendSent(request: FastifyRequest, reply: FastifyReply, status: number): Promise<FastifyReply> {
-    const { page } = await bookingPages.getBookingPage({ providerId: providerOf(request) });
+    const { page } = await bookingPages.getBookingPage(pageOf(request));
     return sendPage(reply, status, sentPage(await openPage(request, page)));
   }
 
   /** An address without a place. */
   async function startAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const providerId = providerOf(request);
     choiceOf(request);
-    await bookingPages.getBookingPage({ providerId });
+    await bookingPages.getBookingPage(pageOf(request));
     return reply.redirect(linksTo(request).offers, 303);
   }
 }

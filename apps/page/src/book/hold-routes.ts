@@ -2,7 +2,7 @@ import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { formOf } from '../form-posts.ts';
 import { isOfferGone, isTaken, type WeekSender } from './send-week.ts';
-import { earlierChoiceOf, momentOf, providerOf, wishOf } from './page-request.ts';
+import { earlierChoiceOf, momentOf, pageOf, wishOf } from './page-request.ts';
 import type { LinksToPages } from './page-visit.ts';
 
 /** Chooses a time. Where no confirmation is needed, its place is held for as long as a form takes. */
@@ -15,18 +15,17 @@ export function holdRoutes(
   return async (app: FastifyInstance): Promise<void> => {
     // Whoever opens the address of a week that was shown here begins again.
     app.get('/:provider/hold', async (request, reply) => {
-      await bookingPages.getBookingPage({ providerId: providerOf(request) });
+      await bookingPages.getBookingPage(pageOf(request));
       return reply.redirect(linksTo(request).offers, 303);
     });
 
     app.post('/:provider/hold', { onRequest: limit }, async (request, reply) => {
-      const providerId = providerOf(request);
       const form = formOf(request);
       const [wish, start, earlier] = [wishOf(form), momentOf(form.get('slot') ?? ''), earlierChoiceOf(form)];
       if (wish === undefined || start === undefined) return reply.redirect(linksTo(request).offers, 303);
       try {
         const { choice, place } = await bookingPages.choosePageTime({
-          providerId,
+          ...pageOf(request),
           offer: wish.offer,
           resourceReference: wish.with,
           start,

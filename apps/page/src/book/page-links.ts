@@ -18,6 +18,8 @@ export interface Kept {
   lang: SpokenLanguage | undefined;
   /** The second time zone. */
   zone: string | undefined;
+  /** The token of an invitation: for whom is booked. */
+  for: string | undefined;
 }
 
 /** The addresses of a provider's booking page, as paths. */

@@ -2,9 +2,34 @@ import { DomainError } from '@scheduling/errors';
 import type { FastifyRequest } from 'fastify';
 import { pageLanguage } from '../page-language.ts';
 import { dateOf, queryOf } from '../query-of.ts';
+import { isToken } from '../visit.ts';
 import type { ChosenPlace, Kept, Wish } from './page-links.ts';
 
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** Of which provider a page is, and by which invitation it is opened, if by one. */
+export interface AskedPage {
+  providerId: string;
+  invitation: string | undefined;
+}
+
+/** What every call about a page says of it. */
+export function pageOf(request: FastifyRequest): AskedPage {
+  return { providerId: providerOf(request), invitation: invitationOf(queryOf(request)) };
+}
+
+/** A token that calendar has never issued. */
+const deadInvitation = '-';
+
+/**
+ * The token of an invitation; undefined only if there is none. What cannot be one is answered as one that works no
+ * longer: whoever is invited must not come to the page for everybody unnoticed.
+ */
+export function invitationOf(query: URLSearchParams): string | undefined {
+  const token = query.get('for');
+  if (token === null) return undefined;
+  return isToken(token) ? token : deadInvitation;
+}
 
 /** The provider in the path; what cannot be the id of one is not sent to calendar. */
 export function providerOf(request: FastifyRequest): string {
@@ -18,7 +43,7 @@ export function choiceOf(request: FastifyRequest): string {
 /** Of a form that was sent; what cannot be one is answered as one that works no longer. */
 export function receiptOf({ params }: FastifyRequest): string {
   const { receipt = '' } = params as { receipt?: string };
-  return receipt.length <= maxLength && /^[\w-]+$/.test(receipt) ? receipt : '';
+  return isToken(receipt) ? receipt : '';
 }
 
 function idOf({ params }: FastifyRequest, name: 'provider' | 'choice'): string {
@@ -95,7 +120,12 @@ function isRepresentable(date: string): boolean {
 
 export function keptOf(request: FastifyRequest): Kept {
   const { language, isChosen } = pageLanguage(request);
-  return { lang: isChosen ? language : undefined, zone: zoneOf(queryOf(request).get('zone') ?? '') };
+  const query = queryOf(request);
+  return {
+    lang: isChosen ? language : undefined,
+    zone: zoneOf(query.get('zone') ?? ''),
+    for: invitationOf(query),
+  };
 }
 
 /** A time zone by its IANA name; not an offset, which Intl knows as well. */

@@ -48,7 +48,7 @@ export function createPageVisits({ providers }: Pick<Clients, 'providers'>, base
     const page = given!;
     const { provider: found } = await providers.getPublicProvider({ providerId: page.providerId });
     const provider = found!;
-    const { language, locale } = pageLanguage(request, known, provider.crmLanguage);
+    const { language, locale } = pageLanguage(request, known, page.invited?.language, provider.crmLanguage);
     const kept = keptOf(request);
     return {
       page,

@@ -1,4 +1,4 @@
-import { AskMobile } from '@scheduling/contracts/calendar/v1';
+import { AskMobile, type BookingPage } from '@scheduling/contracts/calendar/v1';
 import { multiLine, singleLine, withoutHosts } from '@scheduling/presentation';
 import { isEmailAddress } from '@scheduling/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -29,34 +29,44 @@ export interface Person {
   note: string | undefined;
 }
 
-/** Without what nobody sees or has typed on purpose: control characters, and spaces around. */
-export function personOf(typed: Typed, askMobile: AskMobile): Person {
-  return {
-    name: singleLine(typed.name),
-    email: singleLine(typed.email),
-    mobile: asksMobile(askMobile) ? singleLine(typed.mobile) || undefined : undefined,
-    note: multiLine(typed.message) || undefined,
-  };
+type Asked = Pick<BookingPage, 'askMobile' | 'invited'>;
+
+/** The fields of a form, in their order: who is invited is known. */
+export function fieldsAsked({ askMobile, invited }: Asked): PersonField[] {
+  if (invited) return ['message'];
+  const asksMobile = askMobile === AskMobile.OPTIONAL || askMobile === AskMobile.REQUIRED;
+  return ['name', 'email', ...(asksMobile ? (['mobile'] as const) : []), 'message'];
 }
 
-export function asksMobile(ask: AskMobile): boolean {
-  return ask === AskMobile.OPTIONAL || ask === AskMobile.REQUIRED;
+/**
+ * What was typed in the fields that were asked for, without what nobody sees or has typed on purpose: control
+ * characters, and spaces around.
+ */
+export function personOf(typed: Typed, page: Asked): Person {
+  const asked = fieldsAsked(page);
+  const lineOf = (field: PersonField): string => (asked.includes(field) ? singleLine(typed[field]) : '');
+  return {
+    name: lineOf('name'),
+    email: lineOf('email'),
+    mobile: lineOf('mobile') || undefined,
+    note: multiLine(typed.message) || undefined,
+  };
 }
 
 export type Problems = Partial<Record<PersonField, FieldProblem>>;
 
 /** What is wrong with each field; empty if nothing is. */
-export function problemsOf({ name, email, mobile = '', note = '' }: Person, askMobile: AskMobile): Problems {
+export function problemsOf({ name, email, mobile = '', note = '' }: Person, page: Asked): Problems {
   const values: Record<PersonField, string> = { name, email, mobile, message: note };
   const required = new Set<PersonField>(['name', 'email']);
-  if (askMobile === AskMobile.REQUIRED) required.add('mobile');
+  if (page.askMobile === AskMobile.REQUIRED) required.add('mobile');
   const problemOf = (field: PersonField): FieldProblem | undefined => {
     const value = values[field];
     if (!isVisible(value)) return required.has(field) ? 'missing' : undefined;
     if (Array.from(value).length > maxLengths[field]) return 'tooLong';
     return isMalformed(field, value) ? 'malformed' : undefined;
   };
-  const problems = personFields.map((field) => [field, problemOf(field)] as const);
+  const problems = fieldsAsked(page).map((field) => [field, problemOf(field)] as const);
   return Object.fromEntries(problems.filter(([, problem]) => problem !== undefined));
 }
 
@@ -64,9 +74,6 @@ function isMalformed(field: PersonField, value: string): boolean {
   if (field === 'name') return withoutHosts(value) !== value.replaceAll(/\s+/g, ' ').trim();
   return field === 'email' && !isEmailAddress(value);
 }
-
-/** In the order of the form. */
-const personFields: readonly PersonField[] = ['name', 'email', 'mobile', 'message'];
 
 function isVisible(text: string): boolean {
   return /[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u.test(text);

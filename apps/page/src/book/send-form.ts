@@ -2,10 +2,11 @@ import type { GetPageChoiceResponse, PageTime } from '@scheduling/contracts/cale
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
 import { type Page, renderPage, sendPage } from '../render-page.ts';
+import { backToPage, canBookMore, sendUsed } from './describe-invited.ts';
 import { type BookingForm, formPage } from './describe-form.ts';
 import { isTaken } from './send-week.ts';
 import type { ChosenPlace } from './page-links.ts';
-import { choiceOf, providerOf } from './page-request.ts';
+import { type AskedPage, choiceOf, pageOf } from './page-request.ts';
 import { findOffer, type OpenPage, type PageVisit } from './page-visit.ts';
 
 /** What was sent and not booked. */
@@ -21,16 +22,18 @@ export type SendForm = (
 ) => Promise<FastifyReply>;
 
 /** Who has sent it, and what, is said to nobody else. */
-export function sentPage({ frame, texts, links }: PageVisit): Page {
-  const { sent, done } = texts.book;
-  return renderPage('notice', frame, { ...sent, back: { href: links.offers, text: done.again } });
+export function sentPage(visit: PageVisit): Page {
+  const { sent, invited } = visit.texts.book;
+  // The form of whoever is invited has no address.
+  const text = visit.kept.for === undefined ? sent.text : invited.sent;
+  return renderPage('notice', visit.frame, { title: sent.title, text, back: backToPage(visit) });
 }
 
 export function createFormSender({ bookingPages }: Clients, openPage: OpenPage): SendForm {
   /** What is chosen; neither place nor nearest times if it is booked. */
   async function findPlace(
     { offer, at: resourceReference, start, with: resource }: ChosenPlace,
-    of: { providerId: string; choice: string },
+    of: AskedPage & { choice: string },
     wasSent: boolean,
   ): Promise<GetPageChoiceResponse & { nearest?: PageTime[] }> {
     try {
@@ -45,10 +48,11 @@ export function createFormSender({ bookingPages }: Clients, openPage: OpenPage):
   }
 
   return async (request, reply, status, chosen, form) => {
-    const [providerId, choice] = [providerOf(request), choiceOf(request)];
-    const { page, place, nearest } = await findPlace(chosen, { providerId, choice }, request.method === 'POST');
+    const choice = choiceOf(request);
+    const { page, place, nearest } = await findPlace(chosen, { ...pageOf(request), choice }, request.method === 'POST');
     const visit = await openPage(request, page);
     if (place === undefined && nearest === undefined) return sendPage(reply, 200, sentPage(visit));
+    if (!canBookMore(visit)) return sendUsed(request, reply, visit);
     const content = {
       ...form,
       choice,

@@ -1,12 +1,14 @@
 import type { ListPageTimesRequest, ListPageTimesResponse } from '@scheduling/contracts/calendar/v1';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../clients.ts';
+import { fieldOf } from '../form-posts.ts';
 import { hasCode } from '../has-code.ts';
 import { sendPage } from '../render-page.ts';
+import { canBookMore, sendUsed } from './describe-invited.ts';
 import { offersPage } from './describe-offers.ts';
 import { dateIn, weekPage } from './describe-page-week.ts';
 import type { Wish } from './page-links.ts';
-import { providerOf } from './page-request.ts';
+import { pageOf } from './page-request.ts';
 import { findOffer, type OpenPage } from './page-visit.ts';
 
 /** What several pages of an address end with: the offers, or the times of one. */
@@ -30,8 +32,10 @@ export interface TakenWish extends Wish {
 
 export function createWeekSender({ bookingPages }: Clients, openPage: OpenPage): WeekSender {
   const sendOffers: WeekSender['sendOffers'] = async (request, reply, status, isGone) => {
-    const { page } = await bookingPages.getBookingPage({ providerId: providerOf(request) });
-    return sendPage(reply, status, offersPage(await openPage(request, page), isGone));
+    const { page } = await bookingPages.getBookingPage(pageOf(request));
+    const visit = await openPage(request, page);
+    if (!canBookMore(visit)) return sendUsed(request, reply, visit);
+    return sendPage(reply, status, offersPage(visit, isGone, fieldOf(request, 'message')));
   };
 
   /** Without what an old address may name and there is no more: first the resource, then the offer. */
@@ -49,11 +53,11 @@ export function createWeekSender({ bookingPages }: Clients, openPage: OpenPage):
   return {
     sendOffers,
     sendWeek: async (request, reply, { offer, with: resourceReference, date, choice }) => {
-      const week = await listTimes({ providerId: providerOf(request), offer, resourceReference, date, choice });
+      const week = await listTimes({ ...pageOf(request), offer, resourceReference, date, choice });
       return sendFound(request, reply, 200, week);
     },
     sendTaken: async (request, reply, { offer, with: resourceReference, start, choice }) => {
-      const wish = { providerId: providerOf(request), offer, resourceReference, choice };
+      const wish = { ...pageOf(request), offer, resourceReference, choice };
       try {
         const { page, times } = await bookingPages.listNearestPageTimes({ ...wish, start });
         const week = await listTimes({ ...wish, date: dateIn(start, page!.timeZone) });
@@ -69,6 +73,7 @@ export function createWeekSender({ bookingPages }: Clients, openPage: OpenPage):
     if (week === undefined) return sendOffers(request, reply, status, true);
     const { wish, found, ...rest } = week;
     const visit = await openPage(request, found.page);
+    if (!canBookMore(visit)) return sendUsed(request, reply, visit);
     const offer = findOffer(visit.page, wish.offer)!;
     const shown = { offer: wish.offer, with: wish.resourceReference, choice: wish.choice, found, ...rest };
     return sendPage(reply, status, weekPage(visit, offer, shown));

@@ -191,6 +191,7 @@ export const texts: Texts = {
       title: 'Termin buchen',
       none: { title: 'Zurzeit keine Online-Buchung', text: 'Auf dieser Seite lässt sich im Moment nichts buchen.' },
       gone: { title: 'Dieses Angebot gibt es nicht mehr', text: 'Bitte wählen Sie ein anderes.' },
+      message: 'Ihre Nachricht, zum Kopieren',
     },
     week: {
       title: (offer) => `Termin wählen: ${offer}`,
@@ -268,6 +269,7 @@ export const texts: Texts = {
         text: 'Wenn Sie gebucht haben, steht alles in der E‑Mail, die wir Ihnen gesendet haben.',
       },
       again: 'Zurück zur Buchungsseite',
+      another: 'Weiteren Termin buchen',
     },
     sent: {
       title: 'Dieses Formular wurde schon gesendet',
@@ -276,7 +278,6 @@ export const texts: Texts = {
     pending: {
       title: (address) => `Öffnen Sie die E‑Mail an ${address}`,
       text: 'Noch ist nichts gebucht. Öffnen Sie die E‑Mail, die wir Ihnen senden, und folgen Sie innerhalb von 30 Minuten dem Link darin. Wenn sie nicht ankommt, sehen Sie bitte auch im Spam-Ordner nach.',
-      again: 'Zurück zur Buchungsseite',
     },
     confirm: {
       booking: {
@@ -293,6 +294,23 @@ export const texts: Texts = {
         title: 'Keine weitere Buchung möglich',
         text: 'Sie haben hier so viele Buchungen, wie eine Person haben kann. Sobald eine davon vorbei oder storniert ist, können Sie wieder buchen.',
       },
+    },
+    invited: {
+      for: (name) => `Für ${name}`,
+      mails: (address) => `E‑Mails zu diesem Termin gehen an ${address}.`,
+      used: {
+        title: 'Diese Einladung ist schon genutzt',
+        text: 'Alles, wofür sie gedacht war, ist gebucht oder angefragt.',
+        change:
+          'In den E‑Mails zu Ihren Terminen finden Sie den Link, mit dem Sie einen Termin ändern oder stornieren können.',
+      },
+      limit: {
+        title: 'Zurzeit keine weitere Buchung möglich',
+        text: 'Eine Einladung lässt sich innerhalb eines Tages nur begrenzt oft nutzen; auch Buchungen, die storniert oder abgelehnt wurden, zählen mit. Bitte versuchen Sie es morgen noch einmal.',
+      },
+      orAsk: (provider) => `Oder wenden Sie sich an ${provider}`,
+      sent: 'Es wurde kein weiterer Termin gebucht.',
+      over: 'Wenn Sie gebucht haben, gilt die Buchung weiterhin.',
     },
   },
   backToBooking: 'Zurück zur Buchung',
@@ -317,6 +335,10 @@ export const texts: Texts = {
     unavailable: {
       title: 'Zurzeit nicht verfügbar',
       text: 'Diese Seite ist im Moment nicht erreichbar. Bitte versuchen Sie es in einigen Minuten noch einmal.',
+    },
+    unavailableForm: {
+      title: 'Zurzeit nicht verfügbar',
+      text: 'Diese Seite ist im Moment nicht erreichbar. Bitte laden Sie sie in einigen Minuten neu: Dann wird Ihr Formular noch einmal gesendet. Was Sie eingegeben haben, geht dabei nicht verloren, und gebucht wird nur einmal.',
     },
     tooMany: {
       title: 'Zu viele Seiten',
@@ -349,6 +371,14 @@ export const texts: Texts = {
     tooManyBookings: {
       title: 'Zu viele Versuche',
       text: 'Aus Ihrem Netz kamen zu viele Versuche. Bitte versuchen Sie es später noch einmal.',
+    },
+    invitedOnly: {
+      title: 'Nur mit Einladung',
+      text: 'Hier lässt sich nur mit einer persönlichen Einladung buchen. Wenn Sie eine haben, öffnen Sie bitte den Link darin.',
+    },
+    deadInvitation: {
+      title: 'Diese Einladung funktioniert nicht',
+      text: 'Sie ist nicht oder nicht mehr gültig. Bitte verwenden Sie den neuesten Link, den Sie bekommen haben.',
     },
     internal: {
       title: 'Etwas ist schiefgegangen',

@@ -171,6 +171,7 @@ export const texts: Texts = {
       title: 'Book an appointment',
       none: { title: 'No online booking at present', text: 'At the moment, nothing can be booked on this page.' },
       gone: { title: 'This offer is no longer available', text: 'Please choose another one.' },
+      message: 'Your message, to copy',
     },
     week: {
       title: (offer) => `Choose a time: ${offer}`,
@@ -247,6 +248,7 @@ export const texts: Texts = {
         text: 'If you have booked, all details are in the email that we have sent you.',
       },
       again: 'Back to the booking page',
+      another: 'Book another appointment',
     },
     sent: {
       title: 'This form has already been sent',
@@ -255,7 +257,6 @@ export const texts: Texts = {
     pending: {
       title: (address) => `Open the email to ${address}`,
       text: 'Nothing is booked yet. Open the email that we are sending you, and follow its link within 30 minutes. If it does not arrive, please look in your spam folder, too.',
-      again: 'Back to the booking page',
     },
     confirm: {
       booking: {
@@ -272,6 +273,22 @@ export const texts: Texts = {
         title: 'No more bookings possible',
         text: 'You have as many bookings here as one person can have. Once one of them is over or cancelled, you can book again.',
       },
+    },
+    invited: {
+      for: (name) => `For ${name}`,
+      mails: (address) => `Emails about this appointment go to ${address}.`,
+      used: {
+        title: 'This invitation has already been used',
+        text: 'Everything that it was for is booked or requested.',
+        change: 'The emails about your appointments have a link by which you can change or cancel them.',
+      },
+      limit: {
+        title: 'No more bookings possible at present',
+        text: 'An invitation can be used only so often within a day, and bookings that were cancelled or declined count, too. Please try again tomorrow.',
+      },
+      orAsk: (provider) => `Or contact ${provider}`,
+      sent: 'Nothing else was booked.',
+      over: 'If you have booked, the booking still stands.',
     },
   },
   backToBooking: 'Back to the booking',
@@ -293,6 +310,10 @@ export const texts: Texts = {
     unavailable: {
       title: 'Temporarily unavailable',
       text: 'This page is not available at the moment. Please try again in a few minutes.',
+    },
+    unavailableForm: {
+      title: 'Temporarily unavailable',
+      text: 'This page is not available at the moment. Please reload it in a few minutes: your form is then sent again. Nothing that you have typed is lost, and it is booked only once.',
     },
     tooMany: { title: 'Too many pages', text: 'Too many pages were opened. Please try again in a minute.' },
     foreignForm: {
@@ -322,6 +343,14 @@ export const texts: Texts = {
     tooManyBookings: {
       title: 'Too many attempts',
       text: 'There were too many attempts from your network. Please try again later.',
+    },
+    invitedOnly: {
+      title: 'By invitation only',
+      text: 'Booking here needs a personal invitation. If you have one, please open the link in it.',
+    },
+    deadInvitation: {
+      title: 'This invitation does not work',
+      text: 'It is not valid, or no longer valid. Please use the latest link that you have received.',
     },
     internal: { title: 'Something went wrong', text: 'The error is on our side. Please try again later.' },
   },

@@ -23,7 +23,10 @@ export type Failure =
   | 'deadConfirmation'
   | 'foreignBooking'
   | 'invalidBooking'
-  | 'tooManyBookings';
+  | 'tooManyBookings'
+  | 'invitedOnly'
+  | 'deadInvitation'
+  | 'unavailableForm';
 
 export interface Notice {
   title: string;
@@ -67,6 +70,8 @@ export interface BookTexts {
     none: Notice;
     /** An offer that the address names. */
     gone: Notice;
+    /** What was typed in a form whose offer there is no more. */
+    message: string;
   };
   week: {
     title: (offer: string) => string;
@@ -104,13 +109,27 @@ export interface BookTexts {
     calendar: string;
     over: Notice;
     again: string;
+    another: string;
   };
   /** Of a form that was sent before, perhaps by somebody else. */
   sent: Notice;
   /** Before the mail is opened. */
-  pending: { title: (address: string) => string; text: string; again: string };
+  pending: { title: (address: string) => string; text: string };
   /** After it. */
   confirm: Record<Subject, { title: string; text: string; button: string }> & { limit: Notice };
+  /** For those who have an invitation. */
+  invited: {
+    for: (name: string) => string;
+    mails: (address: string) => string;
+    /** `change`: if mails have the links. */
+    used: Notice & { change: string };
+    limit: Notice;
+    /** As `ask` below, after what can be done otherwise. */
+    orAsk: (provider: string) => string;
+    /** Instead of texts that are about the mail. */
+    sent: string;
+    over: string;
+  };
 }
 
 /** All texts of a language. The hyphen in a German "E-Mail" is non-breaking. */

@@ -238,6 +238,57 @@ export function confirmationToNumber(object: Confirmation): number {
   }
 }
 
+/** Who can book on a booking page. */
+export const Access = {
+  UNSPECIFIED: "ACCESS_UNSPECIFIED",
+  /** PUBLIC - Everybody. */
+  PUBLIC: "ACCESS_PUBLIC",
+  /** INVITED - Customers who have the link of an invitation. */
+  INVITED: "ACCESS_INVITED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type Access = typeof Access[keyof typeof Access];
+
+export namespace Access {
+  export type UNSPECIFIED = typeof Access.UNSPECIFIED;
+  export type PUBLIC = typeof Access.PUBLIC;
+  export type INVITED = typeof Access.INVITED;
+  export type UNRECOGNIZED = typeof Access.UNRECOGNIZED;
+}
+
+export function accessFromJSON(object: any): Access {
+  switch (object) {
+    case 0:
+    case "ACCESS_UNSPECIFIED":
+      return Access.UNSPECIFIED;
+    case 1:
+    case "ACCESS_PUBLIC":
+      return Access.PUBLIC;
+    case 2:
+    case "ACCESS_INVITED":
+      return Access.INVITED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return Access.UNRECOGNIZED;
+  }
+}
+
+export function accessToNumber(object: Access): number {
+  switch (object) {
+    case Access.UNSPECIFIED:
+      return 0;
+    case Access.PUBLIC:
+      return 1;
+    case Access.INVITED:
+      return 2;
+    case Access.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 /** Whether the form of a booking page asks for a mobile number. */
 export const AskMobile = {
   UNSPECIFIED: "ASK_MOBILE_UNSPECIFIED",
@@ -1300,6 +1351,7 @@ export interface BookingRules {
   providerId: string;
   /** Whether a booking on the page has to be confirmed by a mail. */
   verifyEmail: boolean;
+  access: Access;
 }
 
 export interface GetBookingRulesRequest {
@@ -1340,6 +1392,7 @@ export interface UpdateBookingRulesRequest {
   askMobile?: AskMobile | undefined;
   embedOn?: Origins | undefined;
   verifyEmail?: boolean | undefined;
+  access?: Access | undefined;
 }
 
 export interface UpdateBookingRulesResponse {
@@ -1371,6 +1424,27 @@ export interface BookingPage {
   askMobile: AskMobile;
   /** Origins whose pages may show this page in a frame. */
   embedOn: string[];
+  /** With the token of an invitation. */
+  invited?:
+    | InvitedCustomer
+    | undefined;
+  /** Whether mails have a link by which the person changes the booking. */
+  selfService: boolean;
+}
+
+/** Who books by an invitation. */
+export interface InvitedCustomer {
+  name: string;
+  /** To which mails go, only its first character and its domain; absent: to none. */
+  maskedEmail?:
+    | string
+    | undefined;
+  /** BCP 47 language tag, if there is one. */
+  language?:
+    | string
+    | undefined;
+  /** How much more can be booked by the invitation. */
+  bookingsLeft: number;
 }
 
 export interface PageOffer {
@@ -1385,6 +1459,12 @@ export interface PageOffer {
 
 export interface GetBookingPageRequest {
   providerId: string;
+  /** The token of an invitation. */
+  invitation?:
+    | string
+    | undefined;
+  /** The page as a notice of it needs it, whoever can book there: without offers, and whatever the invitation. */
+  closed?: boolean | undefined;
 }
 
 export interface GetBookingPageResponse {
@@ -1404,7 +1484,11 @@ export interface ListPageTimesRequest {
     | string
     | undefined;
   /** A choice, the place of which counts as free if it is held. */
-  choice?: string | undefined;
+  choice?:
+    | string
+    | undefined;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface ListPageTimesResponse {
@@ -1435,7 +1519,11 @@ export interface ListNearestPageTimesRequest {
   offer: string;
   resourceReference?: string | undefined;
   start?: Date | undefined;
-  choice?: string | undefined;
+  choice?:
+    | string
+    | undefined;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface ListNearestPageTimesResponse {
@@ -1451,7 +1539,11 @@ export interface ChoosePageTimeRequest {
     | Date
     | undefined;
   /** An earlier one, which is released. */
-  choice?: string | undefined;
+  choice?:
+    | string
+    | undefined;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface ChoosePageTimeResponse {
@@ -1486,6 +1578,8 @@ export interface GetPageChoiceRequest {
   resourceReference: string;
   start?: Date | undefined;
   choice: string;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface GetPageChoiceResponse {
@@ -1503,7 +1597,10 @@ export interface BookPageTimeRequest {
   start?: Date | undefined;
   choice: string;
   /** That the person was shown; absent: none. */
-  price?: Price | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Of whoever is not invited. */
   name: string;
   email: string;
   mobile?:
@@ -1517,6 +1614,8 @@ export interface BookPageTimeRequest {
   language: string;
   /** Whether the person has to confirm it by a mail, whatever the rules say. */
   stepUp: boolean;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface BookPageTimeResponse {
@@ -1532,6 +1631,8 @@ export interface BookPageTimeResponse {
 export interface GetPageBookingRequest {
   providerId: string;
   receipt: string;
+  /** The token of an invitation. */
+  invitation?: string | undefined;
 }
 
 export interface GetPageBookingResponse {
@@ -1773,6 +1874,58 @@ export interface ReadCalendarResponse {
   version: string;
   /** VEVENT components (RFC 5545), each with its line breaks. Absent if the reader has this version. */
   events?: Buffer | undefined;
+}
+
+/** By its link a customer can book a product, as long as the customer has the same address. */
+export interface Invitation {
+  id: string;
+  /** Of the link. */
+  token: string;
+  /** Of the provider, whose page it leads to. */
+  providerId: string;
+  productReference: string;
+  /** How many bookings and requests can be made by it, without those that were cancelled, declined or deleted. */
+  bookings: number;
+  /** How many have been made. */
+  booked: number;
+  expiresAt?: Date | undefined;
+  createdAt?: Date | undefined;
+}
+
+export interface CreateInvitationRequest {
+  crmId: string;
+  providerReference: string;
+  customerReference: string;
+  /** Of an offer in the booking rules. */
+  productReference: string;
+  /** 1 to 100. */
+  bookings: number;
+  /** By the CRM's clock, within the next 366 days: a date-time with Z or an offset, or in the provider's time zone. */
+  expiresAt: string;
+}
+
+export interface CreateInvitationResponse {
+  invitation?: Invitation | undefined;
+}
+
+export interface ListInvitationsRequest {
+  crmId: string;
+  providerReference: string;
+  customerReference: string;
+}
+
+export interface ListInvitationsResponse {
+  invitations: Invitation[];
+}
+
+export interface DeleteInvitationRequest {
+  crmId: string;
+  providerReference: string;
+  customerReference: string;
+  invitationId: string;
+}
+
+export interface DeleteInvitationResponse {
 }
 
 function createBasePostalAddress(): PostalAddress {
@@ -11063,6 +11216,7 @@ function createBaseBookingRules(): BookingRules {
     embedOn: [],
     providerId: "",
     verifyEmail: false,
+    access: Access.UNSPECIFIED,
   };
 }
 
@@ -11116,6 +11270,9 @@ export const BookingRules: MessageFns<BookingRules> = {
     }
     if (message.verifyEmail !== false) {
       writer.uint32(120).bool(message.verifyEmail);
+    }
+    if (message.access !== Access.UNSPECIFIED) {
+      writer.uint32(128).int32(accessToNumber(message.access));
     }
     return writer;
   },
@@ -11263,6 +11420,14 @@ export const BookingRules: MessageFns<BookingRules> = {
             message.verifyEmail = reader.bool();
             continue;
           }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.access = accessFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -11295,6 +11460,7 @@ export const BookingRules: MessageFns<BookingRules> = {
     message.embedOn = object.embedOn?.map((e) => e) || [];
     message.providerId = object.providerId ?? "";
     message.verifyEmail = object.verifyEmail ?? false;
+    message.access = object.access ?? Access.UNSPECIFIED;
     return message;
   },
 };
@@ -11444,6 +11610,7 @@ function createBaseUpdateBookingRulesRequest(): UpdateBookingRulesRequest {
     askMobile: undefined,
     embedOn: undefined,
     verifyEmail: undefined,
+    access: undefined,
   };
 }
 
@@ -11505,6 +11672,9 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
     }
     if (message.verifyEmail !== undefined) {
       writer.uint32(152).bool(message.verifyEmail);
+    }
+    if (message.access !== undefined) {
+      writer.uint32(160).int32(accessToNumber(message.access));
     }
     return writer;
   },
@@ -11674,6 +11844,14 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
             message.verifyEmail = reader.bool();
             continue;
           }
+          case 20: {
+            if (tag !== 160) {
+              break;
+            }
+
+            message.access = accessFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -11716,6 +11894,7 @@ export const UpdateBookingRulesRequest: MessageFns<UpdateBookingRulesRequest> = 
       ? Origins.fromPartial(object.embedOn)
       : undefined;
     message.verifyEmail = object.verifyEmail ?? undefined;
+    message.access = object.access ?? undefined;
     return message;
   },
 };
@@ -11965,6 +12144,8 @@ function createBaseBookingPage(): BookingPage {
     confirmation: Confirmation.UNSPECIFIED,
     askMobile: AskMobile.UNSPECIFIED,
     embedOn: [],
+    invited: undefined,
+    selfService: false,
   };
 }
 
@@ -11990,6 +12171,12 @@ export const BookingPage: MessageFns<BookingPage> = {
     }
     for (const v of message.embedOn) {
       writer.uint32(58).string(v!);
+    }
+    if (message.invited !== undefined) {
+      InvitedCustomer.encode(message.invited, writer.uint32(66).fork()).join();
+    }
+    if (message.selfService !== false) {
+      writer.uint32(72).bool(message.selfService);
     }
     return writer;
   },
@@ -12063,6 +12250,22 @@ export const BookingPage: MessageFns<BookingPage> = {
             message.embedOn.push(reader.string());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.invited = InvitedCustomer.decode(reader, reader.uint32());
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.selfService = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -12087,6 +12290,101 @@ export const BookingPage: MessageFns<BookingPage> = {
     message.confirmation = object.confirmation ?? Confirmation.UNSPECIFIED;
     message.askMobile = object.askMobile ?? AskMobile.UNSPECIFIED;
     message.embedOn = object.embedOn?.map((e) => e) || [];
+    message.invited = (object.invited !== undefined && object.invited !== null)
+      ? InvitedCustomer.fromPartial(object.invited)
+      : undefined;
+    message.selfService = object.selfService ?? false;
+    return message;
+  },
+};
+
+function createBaseInvitedCustomer(): InvitedCustomer {
+  return { name: "", maskedEmail: undefined, language: undefined, bookingsLeft: 0 };
+}
+
+export const InvitedCustomer: MessageFns<InvitedCustomer> = {
+  encode(message: InvitedCustomer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.maskedEmail !== undefined) {
+      writer.uint32(18).string(message.maskedEmail);
+    }
+    if (message.language !== undefined) {
+      writer.uint32(26).string(message.language);
+    }
+    if (message.bookingsLeft !== 0) {
+      writer.uint32(32).uint32(message.bookingsLeft);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): InvitedCustomer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInvitedCustomer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.maskedEmail = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.language = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.bookingsLeft = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<InvitedCustomer>): InvitedCustomer {
+    return InvitedCustomer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<InvitedCustomer>): InvitedCustomer {
+    const message = createBaseInvitedCustomer();
+    message.name = object.name ?? "";
+    message.maskedEmail = object.maskedEmail ?? undefined;
+    message.language = object.language ?? undefined;
+    message.bookingsLeft = object.bookingsLeft ?? 0;
     return message;
   },
 };
@@ -12195,13 +12493,19 @@ export const PageOffer: MessageFns<PageOffer> = {
 };
 
 function createBaseGetBookingPageRequest(): GetBookingPageRequest {
-  return { providerId: "" };
+  return { providerId: "", invitation: undefined, closed: undefined };
 }
 
 export const GetBookingPageRequest: MessageFns<GetBookingPageRequest> = {
   encode(message: GetBookingPageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.providerId !== "") {
       writer.uint32(10).string(message.providerId);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(18).string(message.invitation);
+    }
+    if (message.closed !== undefined) {
+      writer.uint32(24).bool(message.closed);
     }
     return writer;
   },
@@ -12227,6 +12531,22 @@ export const GetBookingPageRequest: MessageFns<GetBookingPageRequest> = {
             message.providerId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.closed = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -12245,6 +12565,8 @@ export const GetBookingPageRequest: MessageFns<GetBookingPageRequest> = {
   fromPartial(object: DeepPartial<GetBookingPageRequest>): GetBookingPageRequest {
     const message = createBaseGetBookingPageRequest();
     message.providerId = object.providerId ?? "";
+    message.invitation = object.invitation ?? undefined;
+    message.closed = object.closed ?? undefined;
     return message;
   },
 };
@@ -12307,7 +12629,14 @@ export const GetBookingPageResponse: MessageFns<GetBookingPageResponse> = {
 };
 
 function createBaseListPageTimesRequest(): ListPageTimesRequest {
-  return { providerId: "", offer: "", resourceReference: undefined, date: undefined, choice: undefined };
+  return {
+    providerId: "",
+    offer: "",
+    resourceReference: undefined,
+    date: undefined,
+    choice: undefined,
+    invitation: undefined,
+  };
 }
 
 export const ListPageTimesRequest: MessageFns<ListPageTimesRequest> = {
@@ -12326,6 +12655,9 @@ export const ListPageTimesRequest: MessageFns<ListPageTimesRequest> = {
     }
     if (message.choice !== undefined) {
       writer.uint32(42).string(message.choice);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(50).string(message.invitation);
     }
     return writer;
   },
@@ -12383,6 +12715,14 @@ export const ListPageTimesRequest: MessageFns<ListPageTimesRequest> = {
             message.choice = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -12405,6 +12745,7 @@ export const ListPageTimesRequest: MessageFns<ListPageTimesRequest> = {
     message.resourceReference = object.resourceReference ?? undefined;
     message.date = object.date ?? undefined;
     message.choice = object.choice ?? undefined;
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -12606,7 +12947,14 @@ export const PageTime: MessageFns<PageTime> = {
 };
 
 function createBaseListNearestPageTimesRequest(): ListNearestPageTimesRequest {
-  return { providerId: "", offer: "", resourceReference: undefined, start: undefined, choice: undefined };
+  return {
+    providerId: "",
+    offer: "",
+    resourceReference: undefined,
+    start: undefined,
+    choice: undefined,
+    invitation: undefined,
+  };
 }
 
 export const ListNearestPageTimesRequest: MessageFns<ListNearestPageTimesRequest> = {
@@ -12625,6 +12973,9 @@ export const ListNearestPageTimesRequest: MessageFns<ListNearestPageTimesRequest
     }
     if (message.choice !== undefined) {
       writer.uint32(42).string(message.choice);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(50).string(message.invitation);
     }
     return writer;
   },
@@ -12682,6 +13033,14 @@ export const ListNearestPageTimesRequest: MessageFns<ListNearestPageTimesRequest
             message.choice = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -12704,6 +13063,7 @@ export const ListNearestPageTimesRequest: MessageFns<ListNearestPageTimesRequest
     message.resourceReference = object.resourceReference ?? undefined;
     message.start = object.start ?? undefined;
     message.choice = object.choice ?? undefined;
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -12778,7 +13138,14 @@ export const ListNearestPageTimesResponse: MessageFns<ListNearestPageTimesRespon
 };
 
 function createBaseChoosePageTimeRequest(): ChoosePageTimeRequest {
-  return { providerId: "", offer: "", resourceReference: undefined, start: undefined, choice: undefined };
+  return {
+    providerId: "",
+    offer: "",
+    resourceReference: undefined,
+    start: undefined,
+    choice: undefined,
+    invitation: undefined,
+  };
 }
 
 export const ChoosePageTimeRequest: MessageFns<ChoosePageTimeRequest> = {
@@ -12797,6 +13164,9 @@ export const ChoosePageTimeRequest: MessageFns<ChoosePageTimeRequest> = {
     }
     if (message.choice !== undefined) {
       writer.uint32(42).string(message.choice);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(50).string(message.invitation);
     }
     return writer;
   },
@@ -12854,6 +13224,14 @@ export const ChoosePageTimeRequest: MessageFns<ChoosePageTimeRequest> = {
             message.choice = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -12876,6 +13254,7 @@ export const ChoosePageTimeRequest: MessageFns<ChoosePageTimeRequest> = {
     message.resourceReference = object.resourceReference ?? undefined;
     message.start = object.start ?? undefined;
     message.choice = object.choice ?? undefined;
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -13101,7 +13480,7 @@ export const PagePlace: MessageFns<PagePlace> = {
 };
 
 function createBaseGetPageChoiceRequest(): GetPageChoiceRequest {
-  return { providerId: "", offer: "", resourceReference: "", start: undefined, choice: "" };
+  return { providerId: "", offer: "", resourceReference: "", start: undefined, choice: "", invitation: undefined };
 }
 
 export const GetPageChoiceRequest: MessageFns<GetPageChoiceRequest> = {
@@ -13120,6 +13499,9 @@ export const GetPageChoiceRequest: MessageFns<GetPageChoiceRequest> = {
     }
     if (message.choice !== "") {
       writer.uint32(42).string(message.choice);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(50).string(message.invitation);
     }
     return writer;
   },
@@ -13177,6 +13559,14 @@ export const GetPageChoiceRequest: MessageFns<GetPageChoiceRequest> = {
             message.choice = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -13199,6 +13589,7 @@ export const GetPageChoiceRequest: MessageFns<GetPageChoiceRequest> = {
     message.resourceReference = object.resourceReference ?? "";
     message.start = object.start ?? undefined;
     message.choice = object.choice ?? "";
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -13288,6 +13679,7 @@ function createBaseBookPageTimeRequest(): BookPageTimeRequest {
     note: undefined,
     language: "",
     stepUp: false,
+    invitation: undefined,
   };
 }
 
@@ -13328,6 +13720,9 @@ export const BookPageTimeRequest: MessageFns<BookPageTimeRequest> = {
     }
     if (message.stepUp !== false) {
       writer.uint32(96).bool(message.stepUp);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(106).string(message.invitation);
     }
     return writer;
   },
@@ -13441,6 +13836,14 @@ export const BookPageTimeRequest: MessageFns<BookPageTimeRequest> = {
             message.stepUp = reader.bool();
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -13470,6 +13873,7 @@ export const BookPageTimeRequest: MessageFns<BookPageTimeRequest> = {
     message.note = object.note ?? undefined;
     message.language = object.language ?? "";
     message.stepUp = object.stepUp ?? false;
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -13556,7 +13960,7 @@ export const BookPageTimeResponse: MessageFns<BookPageTimeResponse> = {
 };
 
 function createBaseGetPageBookingRequest(): GetPageBookingRequest {
-  return { providerId: "", receipt: "" };
+  return { providerId: "", receipt: "", invitation: undefined };
 }
 
 export const GetPageBookingRequest: MessageFns<GetPageBookingRequest> = {
@@ -13566,6 +13970,9 @@ export const GetPageBookingRequest: MessageFns<GetPageBookingRequest> = {
     }
     if (message.receipt !== "") {
       writer.uint32(18).string(message.receipt);
+    }
+    if (message.invitation !== undefined) {
+      writer.uint32(26).string(message.invitation);
     }
     return writer;
   },
@@ -13599,6 +14006,14 @@ export const GetPageBookingRequest: MessageFns<GetPageBookingRequest> = {
             message.receipt = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.invitation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -13618,6 +14033,7 @@ export const GetPageBookingRequest: MessageFns<GetPageBookingRequest> = {
     const message = createBaseGetPageBookingRequest();
     message.providerId = object.providerId ?? "";
     message.receipt = object.receipt ?? "";
+    message.invitation = object.invitation ?? undefined;
     return message;
   },
 };
@@ -16075,6 +16491,594 @@ export const ReadCalendarResponse: MessageFns<ReadCalendarResponse> = {
   },
 };
 
+function createBaseInvitation(): Invitation {
+  return {
+    id: "",
+    token: "",
+    providerId: "",
+    productReference: "",
+    bookings: 0,
+    booked: 0,
+    expiresAt: undefined,
+    createdAt: undefined,
+  };
+}
+
+export const Invitation: MessageFns<Invitation> = {
+  encode(message: Invitation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.token !== "") {
+      writer.uint32(18).string(message.token);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(26).string(message.providerId);
+    }
+    if (message.productReference !== "") {
+      writer.uint32(34).string(message.productReference);
+    }
+    if (message.bookings !== 0) {
+      writer.uint32(40).uint32(message.bookings);
+    }
+    if (message.booked !== 0) {
+      writer.uint32(48).uint32(message.booked);
+    }
+    if (message.expiresAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(58).fork()).join();
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(66).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Invitation {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInvitation();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.productReference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.bookings = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.booked = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Invitation>): Invitation {
+    return Invitation.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Invitation>): Invitation {
+    const message = createBaseInvitation();
+    message.id = object.id ?? "";
+    message.token = object.token ?? "";
+    message.providerId = object.providerId ?? "";
+    message.productReference = object.productReference ?? "";
+    message.bookings = object.bookings ?? 0;
+    message.booked = object.booked ?? 0;
+    message.expiresAt = object.expiresAt ?? undefined;
+    message.createdAt = object.createdAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCreateInvitationRequest(): CreateInvitationRequest {
+  return { crmId: "", providerReference: "", customerReference: "", productReference: "", bookings: 0, expiresAt: "" };
+}
+
+export const CreateInvitationRequest: MessageFns<CreateInvitationRequest> = {
+  encode(message: CreateInvitationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.customerReference !== "") {
+      writer.uint32(26).string(message.customerReference);
+    }
+    if (message.productReference !== "") {
+      writer.uint32(34).string(message.productReference);
+    }
+    if (message.bookings !== 0) {
+      writer.uint32(40).uint32(message.bookings);
+    }
+    if (message.expiresAt !== "") {
+      writer.uint32(50).string(message.expiresAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateInvitationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateInvitationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.productReference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.bookings = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.expiresAt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateInvitationRequest>): CreateInvitationRequest {
+    return CreateInvitationRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateInvitationRequest>): CreateInvitationRequest {
+    const message = createBaseCreateInvitationRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.customerReference = object.customerReference ?? "";
+    message.productReference = object.productReference ?? "";
+    message.bookings = object.bookings ?? 0;
+    message.expiresAt = object.expiresAt ?? "";
+    return message;
+  },
+};
+
+function createBaseCreateInvitationResponse(): CreateInvitationResponse {
+  return { invitation: undefined };
+}
+
+export const CreateInvitationResponse: MessageFns<CreateInvitationResponse> = {
+  encode(message: CreateInvitationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.invitation !== undefined) {
+      Invitation.encode(message.invitation, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateInvitationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateInvitationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.invitation = Invitation.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateInvitationResponse>): CreateInvitationResponse {
+    return CreateInvitationResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateInvitationResponse>): CreateInvitationResponse {
+    const message = createBaseCreateInvitationResponse();
+    message.invitation = (object.invitation !== undefined && object.invitation !== null)
+      ? Invitation.fromPartial(object.invitation)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListInvitationsRequest(): ListInvitationsRequest {
+  return { crmId: "", providerReference: "", customerReference: "" };
+}
+
+export const ListInvitationsRequest: MessageFns<ListInvitationsRequest> = {
+  encode(message: ListInvitationsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.customerReference !== "") {
+      writer.uint32(26).string(message.customerReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListInvitationsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListInvitationsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListInvitationsRequest>): ListInvitationsRequest {
+    return ListInvitationsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListInvitationsRequest>): ListInvitationsRequest {
+    const message = createBaseListInvitationsRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.customerReference = object.customerReference ?? "";
+    return message;
+  },
+};
+
+function createBaseListInvitationsResponse(): ListInvitationsResponse {
+  return { invitations: [] };
+}
+
+export const ListInvitationsResponse: MessageFns<ListInvitationsResponse> = {
+  encode(message: ListInvitationsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.invitations) {
+      Invitation.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListInvitationsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListInvitationsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.invitations.push(Invitation.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListInvitationsResponse>): ListInvitationsResponse {
+    return ListInvitationsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListInvitationsResponse>): ListInvitationsResponse {
+    const message = createBaseListInvitationsResponse();
+    message.invitations = object.invitations?.map((e) => Invitation.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseDeleteInvitationRequest(): DeleteInvitationRequest {
+  return { crmId: "", providerReference: "", customerReference: "", invitationId: "" };
+}
+
+export const DeleteInvitationRequest: MessageFns<DeleteInvitationRequest> = {
+  encode(message: DeleteInvitationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.customerReference !== "") {
+      writer.uint32(26).string(message.customerReference);
+    }
+    if (message.invitationId !== "") {
+      writer.uint32(34).string(message.invitationId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteInvitationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteInvitationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.customerReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.invitationId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteInvitationRequest>): DeleteInvitationRequest {
+    return DeleteInvitationRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteInvitationRequest>): DeleteInvitationRequest {
+    const message = createBaseDeleteInvitationRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.customerReference = object.customerReference ?? "";
+    message.invitationId = object.invitationId ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteInvitationResponse(): DeleteInvitationResponse {
+  return {};
+}
+
+export const DeleteInvitationResponse: MessageFns<DeleteInvitationResponse> = {
+  encode(_: DeleteInvitationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteInvitationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteInvitationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteInvitationResponse>): DeleteInvitationResponse {
+    return DeleteInvitationResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteInvitationResponse>): DeleteInvitationResponse {
+    const message = createBaseDeleteInvitationResponse();
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -17137,7 +18141,9 @@ export const PersonServiceClient = makeGenericClientConstructor(
 /**
  * The booking page of a provider, on which persons book by themselves. A request names the provider by its id, as PublicProviderService does: NOT_FOUND
  * (booking_page.not_found) for one that has no page, which its booking rules say, and for one that does not exist. What is booked is named by the offer, as
- * BookingPage names it, the start, and the resource. For the pages only.
+ * BookingPage names it, the start, and the resource. With the token of an invitation, a page is that of its customer and has the offers of its product:
+ * NOT_FOUND (link.not_found) for a token that does not work, and UNAVAILABLE if the customer service cannot say which address the customer has. Without one,
+ * PERMISSION_DENIED (booking_page.invited_only) where the rules say so. For the pages only.
  */
 export type BookingPageServiceService = typeof BookingPageServiceService;
 export const BookingPageServiceService = {
@@ -17181,8 +18187,8 @@ export const BookingPageServiceService = {
   },
   /**
    * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
-   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
-   * NOT_FOUND (booking_page.offer_not_found).
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable with a reason,
+   * booking_page.invitation_used, booking_page.limit_reached as in BookPageTime), NOT_FOUND (booking_page.offer_not_found).
    */
   choosePageTime: {
     path: "/scheduling.calendar.v1.BookingPageService/ChoosePageTime" as const,
@@ -17212,7 +18218,8 @@ export const BookingPageServiceService = {
   /**
    * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
    * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
-   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown, booking_page.invitation_used if
+   * everything is booked that the invitation is for, booking_page.limit_reached if too much of that was booked within a day and cancelled), NOT_FOUND
    * (booking_page.offer_not_found).
    */
   bookPageTime: {
@@ -17227,7 +18234,7 @@ export const BookingPageServiceService = {
   },
   /**
    * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
-   * that does not work, or if the person is gone or has another address.
+   * that does not work, or if the person is gone or has another address. Whether an invitation works does not matter.
    */
   getPageBooking: {
     path: "/scheduling.calendar.v1.BookingPageService/GetPageBooking" as const,
@@ -17242,7 +18249,8 @@ export const BookingPageServiceService = {
   },
   /**
    * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
-   * after it was sent; booking_page.offer_not_found.
+   * after it was sent; booking_page.offer_not_found. PERMISSION_DENIED (booking_page.invited_only) if it has not been confirmed and the page is for those who are
+   * invited by now.
    */
   getPendingBooking: {
     path: "/scheduling.calendar.v1.BookingPageService/GetPendingBooking" as const,
@@ -17298,8 +18306,8 @@ export interface BookingPageServiceServer extends UntypedServiceImplementation {
   listNearestPageTimes: handleUnaryCall<ListNearestPageTimesRequest, ListNearestPageTimesResponse>;
   /**
    * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
-   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
-   * NOT_FOUND (booking_page.offer_not_found).
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable with a reason,
+   * booking_page.invitation_used, booking_page.limit_reached as in BookPageTime), NOT_FOUND (booking_page.offer_not_found).
    */
   choosePageTime: handleUnaryCall<ChoosePageTimeRequest, ChoosePageTimeResponse>;
   /**
@@ -17310,18 +18318,20 @@ export interface BookingPageServiceServer extends UntypedServiceImplementation {
   /**
    * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
    * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
-   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown, booking_page.invitation_used if
+   * everything is booked that the invitation is for, booking_page.limit_reached if too much of that was booked within a day and cancelled), NOT_FOUND
    * (booking_page.offer_not_found).
    */
   bookPageTime: handleUnaryCall<BookPageTimeRequest, BookPageTimeResponse>;
   /**
    * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
-   * that does not work, or if the person is gone or has another address.
+   * that does not work, or if the person is gone or has another address. Whether an invitation works does not matter.
    */
   getPageBooking: handleUnaryCall<GetPageBookingRequest, GetPageBookingResponse>;
   /**
    * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
-   * after it was sent; booking_page.offer_not_found.
+   * after it was sent; booking_page.offer_not_found. PERMISSION_DENIED (booking_page.invited_only) if it has not been confirmed and the page is for those who are
+   * invited by now.
    */
   getPendingBooking: handleUnaryCall<GetPendingBookingRequest, GetPendingBookingResponse>;
   /**
@@ -17387,8 +18397,8 @@ export interface BookingPageServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Chooses a time, and holds its place for 3 minutes if bookings need no confirmation and not too much is held already: a courtesy, without which it can be booked,
-   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable) with a reason,
-   * NOT_FOUND (booking_page.offer_not_found).
+   * too. An earlier choice, if given, is released, unless it is the same time: then it is answered as it is. FAILED_PRECONDITION (slot.unavailable with a reason,
+   * booking_page.invitation_used, booking_page.limit_reached as in BookPageTime), NOT_FOUND (booking_page.offer_not_found).
    */
   choosePageTime(
     request: ChoosePageTimeRequest,
@@ -17427,7 +18437,8 @@ export interface BookingPageServiceClient extends Client {
   /**
    * Books what is chosen, with a mail to the person: the hold becomes a booking, or if it is over, the same place is booked. Of a choice only one booking is made:
    * again, for the same person, it is answered as it is. INVALID_ARGUMENT (booking.invalid) for fields of the person, FAILED_PRECONDITION (slot.unavailable with a
-   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown), NOT_FOUND
+   * reason, booking_page.choice_used for somebody else, booking_page.changed if the price is another one by now than was shown, booking_page.invitation_used if
+   * everything is booked that the invitation is for, booking_page.limit_reached if too much of that was booked within a day and cancelled), NOT_FOUND
    * (booking_page.offer_not_found).
    */
   bookPageTime(
@@ -17447,7 +18458,7 @@ export interface BookingPageServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * What was booked, for an hour after it was chosen, or that it is to be confirmed by a mail, for whoever has sent the form. NOT_FOUND (link.not_found) for a receipt
-   * that does not work, or if the person is gone or has another address.
+   * that does not work, or if the person is gone or has another address. Whether an invitation works does not matter.
    */
   getPageBooking(
     request: GetPageBookingRequest,
@@ -17466,7 +18477,8 @@ export interface BookingPageServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * A booking that its person is to confirm, by the token of the link in the mail. NOT_FOUND (link.not_found) for every token that does not work, and 30 minutes
-   * after it was sent; booking_page.offer_not_found.
+   * after it was sent; booking_page.offer_not_found. PERMISSION_DENIED (booking_page.invited_only) if it has not been confirmed and the page is for those who are
+   * invited by now.
    */
   getPendingBooking(
     request: GetPendingBookingRequest,
@@ -17684,6 +18696,137 @@ export const CalendarSubscriptionServiceClient = makeGenericClientConstructor(
     options?: Partial<ClientOptions>,
   ): CalendarSubscriptionServiceClient;
   service: typeof CalendarSubscriptionServiceService;
+  serviceName: string;
+};
+
+/**
+ * Invitations of customers, who book by the link of one on the provider's page, without saying who they are. CreateInvitation may come with the metadata
+ * idempotency-key. For the gateway.
+ */
+export type InvitationServiceService = typeof InvitationServiceService;
+export const InvitationServiceService = {
+  /**
+   * Invites a customer to book a product. INVALID_ARGUMENT (invitation.invalid), NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found when a
+   * repeated request finds it deleted), FAILED_PRECONDITION (invitation.no_page, invitation.limit_reached). UNAVAILABLE if the customer service does not answer.
+   */
+  createInvitation: {
+    path: "/scheduling.calendar.v1.InvitationService/CreateInvitation" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateInvitationRequest): Buffer =>
+      Buffer.from(CreateInvitationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateInvitationRequest => CreateInvitationRequest.decode(value),
+    responseSerialize: (value: CreateInvitationResponse): Buffer =>
+      Buffer.from(CreateInvitationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateInvitationResponse => CreateInvitationResponse.decode(value),
+  },
+  /**
+   * The invitations of a customer that have not expired, in the order of their creation, at most 100. NOT_FOUND (provider.not_found, customer.not_found).
+   * UNAVAILABLE if the customer service does not answer.
+   */
+  listInvitations: {
+    path: "/scheduling.calendar.v1.InvitationService/ListInvitations" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListInvitationsRequest): Buffer =>
+      Buffer.from(ListInvitationsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListInvitationsRequest => ListInvitationsRequest.decode(value),
+    responseSerialize: (value: ListInvitationsResponse): Buffer =>
+      Buffer.from(ListInvitationsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListInvitationsResponse => ListInvitationsResponse.decode(value),
+  },
+  /** Deletes an invitation: its link is dead at once, and what was booked by it stays. NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found). */
+  deleteInvitation: {
+    path: "/scheduling.calendar.v1.InvitationService/DeleteInvitation" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteInvitationRequest): Buffer =>
+      Buffer.from(DeleteInvitationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteInvitationRequest => DeleteInvitationRequest.decode(value),
+    responseSerialize: (value: DeleteInvitationResponse): Buffer =>
+      Buffer.from(DeleteInvitationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteInvitationResponse => DeleteInvitationResponse.decode(value),
+  },
+} as const;
+
+export interface InvitationServiceServer extends UntypedServiceImplementation {
+  /**
+   * Invites a customer to book a product. INVALID_ARGUMENT (invitation.invalid), NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found when a
+   * repeated request finds it deleted), FAILED_PRECONDITION (invitation.no_page, invitation.limit_reached). UNAVAILABLE if the customer service does not answer.
+   */
+  createInvitation: handleUnaryCall<CreateInvitationRequest, CreateInvitationResponse>;
+  /**
+   * The invitations of a customer that have not expired, in the order of their creation, at most 100. NOT_FOUND (provider.not_found, customer.not_found).
+   * UNAVAILABLE if the customer service does not answer.
+   */
+  listInvitations: handleUnaryCall<ListInvitationsRequest, ListInvitationsResponse>;
+  /** Deletes an invitation: its link is dead at once, and what was booked by it stays. NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found). */
+  deleteInvitation: handleUnaryCall<DeleteInvitationRequest, DeleteInvitationResponse>;
+}
+
+export interface InvitationServiceClient extends Client {
+  /**
+   * Invites a customer to book a product. INVALID_ARGUMENT (invitation.invalid), NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found when a
+   * repeated request finds it deleted), FAILED_PRECONDITION (invitation.no_page, invitation.limit_reached). UNAVAILABLE if the customer service does not answer.
+   */
+  createInvitation(
+    request: CreateInvitationRequest,
+    callback: (error: ServiceError | null, response: CreateInvitationResponse) => void,
+  ): ClientUnaryCall;
+  createInvitation(
+    request: CreateInvitationRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CreateInvitationResponse) => void,
+  ): ClientUnaryCall;
+  createInvitation(
+    request: CreateInvitationRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CreateInvitationResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The invitations of a customer that have not expired, in the order of their creation, at most 100. NOT_FOUND (provider.not_found, customer.not_found).
+   * UNAVAILABLE if the customer service does not answer.
+   */
+  listInvitations(
+    request: ListInvitationsRequest,
+    callback: (error: ServiceError | null, response: ListInvitationsResponse) => void,
+  ): ClientUnaryCall;
+  listInvitations(
+    request: ListInvitationsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListInvitationsResponse) => void,
+  ): ClientUnaryCall;
+  listInvitations(
+    request: ListInvitationsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListInvitationsResponse) => void,
+  ): ClientUnaryCall;
+  /** Deletes an invitation: its link is dead at once, and what was booked by it stays. NOT_FOUND (provider.not_found, customer.not_found, invitation.not_found). */
+  deleteInvitation(
+    request: DeleteInvitationRequest,
+    callback: (error: ServiceError | null, response: DeleteInvitationResponse) => void,
+  ): ClientUnaryCall;
+  deleteInvitation(
+    request: DeleteInvitationRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteInvitationResponse) => void,
+  ): ClientUnaryCall;
+  deleteInvitation(
+    request: DeleteInvitationRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteInvitationResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const InvitationServiceClient = makeGenericClientConstructor(
+  InvitationServiceService,
+  "scheduling.calendar.v1.InvitationService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): InvitationServiceClient;
+  service: typeof InvitationServiceService;
   serviceName: string;
 };
 
