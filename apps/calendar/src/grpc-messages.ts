@@ -3,6 +3,7 @@ import {
   AskMobile,
   type BookingPage as BookingPageMessage,
   type BookingRules as BookingRulesMessage,
+  type InvitedCustomer as InvitedCustomerMessage,
   type Calendar,
   CalendarDetails,
   Confirmation,
@@ -27,6 +28,7 @@ import type { RemovedParticipation } from './erasure/remove-customer.ts';
 import type { Location } from './db/schema.ts';
 import type { ParticipationMailData, PreviousAppointment } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
+import type { InvitedCustomer } from './invitation/invited-customer.ts';
 import type { BookingPage } from './page/booking-page.ts';
 import type { PendingBookingMailData } from './page/pending-booking.ts';
 import type { PagePlace } from './page/page-places.ts';
@@ -210,9 +212,18 @@ export function toRulesMessage(rules: BookingRules): BookingRulesMessage {
   };
 }
 
-export function toPageMessage({ confirmation, askMobile, selfService, ...page }: BookingPage): BookingPageMessage {
-  const enums = { confirmation: Confirmation[confirmation], askMobile: AskMobile[askMobile] };
-  return { ...page, ...enums, selfService: isSelfService({ selfService, page: true }) };
+export function toPageMessage({ selfService, invited, ...page }: BookingPage): BookingPageMessage {
+  return {
+    ...page,
+    confirmation: Confirmation[page.confirmation],
+    askMobile: AskMobile[page.askMobile],
+    selfService: isSelfService({ selfService, page: true }),
+    invited: invited && toInvitedMessage(invited),
+  };
+}
+
+function toInvitedMessage({ name, email, language, bookingsLeft }: InvitedCustomer): InvitedCustomerMessage {
+  return { name, maskedEmail: email === undefined ? undefined : maskAddress(email), language, bookingsLeft };
 }
 
 export function toPlaceMessage({ address, description, ...place }: PagePlace): PagePlaceMessage {

@@ -1,23 +1,36 @@
--- Why an invitation of a customer cannot be used now, as an error answer; null: it can. Whoever has called this waits for the others who use it. What was cancelled,
--- declined or deleted has given its place back, but within a day of real time only as often again as the invitation has bookings: each of them is a mail.
+-- What was made by an invitation: { crmId, id } -> booked, how many bookings and requests stand, and isLimited. What was cancelled, declined or deleted has given its
+-- place back, but within a day of real time only as often again as the invitation has bookings: each of them is a mail.
+CREATE OR REPLACE FUNCTION use_of_invitation(request jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_invitation uuid := request ->> 'id';
+BEGIN
+  RETURN (
+    SELECT jsonb_build_object('booked', anonymised + made.standing, 'isLimited', made.of_day >= 2 * bookings)
+      FROM invitation CROSS JOIN (
+        SELECT count(*) FILTER (WHERE participation.state IN ('REQUESTED', 'BOOKED')) AS standing,
+               count(*) FILTER (WHERE uuid_extract_timestamp(participation.id) > clock_timestamp() - interval '24 hours') AS of_day
+          FROM invitation_booking
+          JOIN participation ON participation.crm_id = invitation_booking.crm_id AND participation.id = invitation_booking.participation_id
+         WHERE invitation_booking.crm_id = the_crm AND invitation_booking.invitation_id = the_invitation) AS made
+     WHERE crm_id = the_crm AND id = the_invitation);
+END
+$$;
+
+-- Why an invitation of a customer cannot be used now, as an error answer; null: it can. Whoever has called this waits for the others who use it.
 CREATE OR REPLACE FUNCTION refusal_of_invitation(the_crm text, the_invitation uuid, the_customer uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   permitted integer;
-  left_by_anonymised integer;
-  made record;
+  used jsonb;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('page invitation ' || the_invitation, 0));
-  SELECT bookings, bookings - anonymised INTO permitted, left_by_anonymised FROM invitation
-   WHERE crm_id = the_crm AND id = the_invitation AND customer_id = the_customer AND expires_at > scheduling_now(the_crm);
+  permitted := (
+    SELECT bookings FROM invitation
+     WHERE crm_id = the_crm AND id = the_invitation AND customer_id = the_customer AND expires_at > scheduling_now(the_crm));
   IF permitted IS NULL THEN RETURN error_answer('link.not_found'); END IF;
-  SELECT count(*) FILTER (WHERE participation.state IN ('REQUESTED', 'BOOKED')) AS standing,
-         count(*) FILTER (WHERE uuid_extract_timestamp(participation.id) > clock_timestamp() - interval '24 hours') AS of_day
-    INTO made
-    FROM invitation_booking
-    JOIN participation ON participation.crm_id = invitation_booking.crm_id AND participation.id = invitation_booking.participation_id
-   WHERE invitation_booking.crm_id = the_crm AND invitation_booking.invitation_id = the_invitation;
-  IF made.standing >= left_by_anonymised THEN RETURN error_answer('booking_page.invitation_used'); END IF;
-  IF made.of_day >= 2 * permitted THEN RETURN error_answer('booking_page.limit_reached'); END IF;
+  used := use_of_invitation(jsonb_build_object('crmId', the_crm, 'id', the_invitation));
+  IF (used ->> 'booked')::integer >= permitted THEN RETURN error_answer('booking_page.invitation_used'); END IF;
+  IF (used ->> 'isLimited')::boolean THEN RETURN error_answer('booking_page.limit_reached'); END IF;
   RETURN NULL;
 END
 $$;

@@ -11,7 +11,7 @@ import {
   type Invitation,
   type IssuedInvitation,
   requireInvitation,
-  selectInvitations,
+  unexpiredInvitations,
   withToken,
 } from './invitation.ts';
 
@@ -75,14 +75,17 @@ async function insertInvitation(
   if (customer === undefined) throw new DomainError('customer.not_found');
   // They are counted below.
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`invitations ${customerId}`}, 0))`.execute(tx);
-  const present = await selectInvitations(tx, crmId).where('customerId', '=', customerId).execute();
-  if (present.length >= maxInvitations) throw new DomainError('invitation.limit_reached');
+  const { count } = await unexpiredInvitations(tx, crmId)
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('customerId', '=', customerId)
+    .executeTakeFirstOrThrow();
+  if (count >= maxInvitations) throw new DomainError('invitation.limit_reached');
   const row = await tx
     .insertInto('invitation')
     .values({ ...content, id: randomUUIDv7(), createdAt: sql<Date>`scheduling_now(${crmId})` })
     .returningAll()
     .executeTakeFirstOrThrow();
-  return { ...row, booked: 0, isLimited: false };
+  return { ...row, use: { booked: 0, isLimited: false } };
 }
 
 async function checkContent(

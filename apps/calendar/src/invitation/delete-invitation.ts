@@ -1,7 +1,7 @@
 import { DomainError } from '@scheduling/errors';
+import { sql } from 'kysely';
 import { type CustomerReference, requireCustomer } from '../customer/customer-copy.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { sql } from 'kysely';
 import { requireProvider } from '../provider/provider-copy.ts';
 import { requireInvitation } from './invitation.ts';
 

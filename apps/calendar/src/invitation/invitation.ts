@@ -4,38 +4,33 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import type { CalendarSchema, InvitationTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
-export type Invitation = Selectable<InvitationTable> & {
+export type Invitation = Selectable<InvitationTable> & { use: InvitationUse };
+
+/** See use_of_invitation in book-by-invitation.sql. */
+interface InvitationUse {
   /** How many bookings and requests were made by it that still stand. */
   booked: number;
-  /** Whether too many were made by it within a day, of which some were cancelled (book-by-invitation.sql). */
+  /** Whether too many were made by it within a day, of which some were cancelled. */
   isLimited: boolean;
-};
+}
 
 /** An invitation as its CRM sees it. */
-export interface IssuedInvitation extends Invitation {
+export interface IssuedInvitation extends Invitation, InvitationUse {
   /** Of the link, as long as the customer has the present address. */
   token: string;
 }
 
 /** Those that have not expired by the CRM's clock. */
-export function selectInvitations(db: Kysely<CalendarSchema>, crmId: string) {
+export function unexpiredInvitations(db: Kysely<CalendarSchema>, crmId: string) {
   return db
     .selectFrom('invitation')
-    .selectAll()
-    .select([
-      sql<number>`anonymised + (
-        SELECT count(*) FROM invitation_booking
-          JOIN participation ON participation.crm_id = invitation_booking.crm_id AND participation.id = participation_id
-         WHERE invitation_booking.crm_id = invitation.crm_id AND invitation_id = invitation.id AND participation.state IN ('REQUESTED', 'BOOKED'))`.as(
-        'booked',
-      ),
-      sql<boolean>`2 * bookings <= (
-        SELECT count(*) FROM invitation_booking
-         WHERE invitation_booking.crm_id = invitation.crm_id AND invitation_id = invitation.id
-           AND uuid_extract_timestamp(participation_id) > clock_timestamp() - interval '24 hours')`.as('isLimited'),
-    ])
     .where('crmId', '=', crmId)
     .where('expiresAt', '>', sql<Date>`scheduling_now(${crmId})`);
+}
+
+export function selectInvitations(db: Kysely<CalendarSchema>, crmId: string) {
+  const use = sql<InvitationUse>`use_of_invitation(jsonb_build_object('crmId', crm_id, 'id', id))`;
+  return unexpiredInvitations(db, crmId).selectAll().select(use.as('use'));
 }
 
 /** Rejects with `invitation.not_found` if it was deleted, or has expired. */
@@ -66,5 +61,5 @@ export function withToken(
   email: string | undefined,
 ): IssuedInvitation {
   const { crmId, id: invitationId } = invitation;
-  return { ...invitation, token: links.issue({ purpose: 'invite', crmId, invitationId }, email) };
+  return { ...invitation, ...invitation.use, token: links.issue({ purpose: 'invite', crmId, invitationId }, email) };
 }

@@ -1,7 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { findAtOwner } from '../customer/customer-copy.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { maskAddress } from '../person/mask-address.ts';
 import { findInvitation } from './invitation.ts';
 
 /** Who books on a page by an invitation. */
@@ -13,7 +12,6 @@ export interface InvitedCustomer {
   productReference: string;
   name: string;
   email: string | undefined;
-  maskedEmail: string | undefined;
   /** Language tag. */
   language: string | undefined;
   bookingsLeft: number;
@@ -41,7 +39,7 @@ export async function requireInvited(
     invitation?.providerId === providerId ? await findAtOwner(dependencies, crmId, invitation.customerId) : undefined;
   if (invitation === undefined || customer === undefined || !links.isIssued(token, customer.email))
     throw new DomainError('link.not_found');
-  const { id: invitationId, customerId, productReference, bookings, booked, isLimited } = invitation;
+  const { id: invitationId, customerId, productReference, bookings, use } = invitation;
   const { customerReference, userName: name, email, language } = customer;
   return {
     invitationId,
@@ -50,9 +48,8 @@ export async function requireInvited(
     productReference,
     name,
     email,
-    maskedEmail: email === undefined ? undefined : maskAddress(email),
     language,
-    bookingsLeft: Math.max(0, bookings - booked),
-    isLimited,
+    bookingsLeft: Math.max(0, bookings - use.booked),
+    isLimited: use.isLimited,
   };
 }

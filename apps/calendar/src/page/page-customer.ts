@@ -13,9 +13,9 @@ export interface PagePerson {
 }
 
 /**
- * The customer for whom a page books. Whoever is invited is known; anybody else is the same as before for the same provider, address, name and mobile number,
- * otherwise a new one. The reference is made of these, so that nobody is found who was not made by a page; and if the
- * CRM has given its customer other data since, that is somebody else.
+ * The customer for whom a page books. Whoever is invited is known. Anybody else is the same as before for the same
+ * provider, address, name and mobile number, otherwise a new one. The reference is made of these, so that nobody is found
+ * who was not made by a page; and if the CRM has given its customer other data since, that is somebody else.
  */
 export async function nameCustomer(
   dependencies: CalendarDependencies,

@@ -57,7 +57,8 @@ export interface ShownPendingBooking {
 
 /**
  * What a person is to confirm, by the token in their mail. Rejects with `link.not_found`, `booking_page.not_found`,
- * `booking_page.choice_used`, `booking_page.offer_not_found`, or `booking_page.invited_only` if it has not been confirmed.
+ * `booking_page.choice_used`, `booking_page.offer_not_found`, or `booking_page.invited_only` if it has not been
+ * confirmed.
  */
 export async function getPendingBooking(
   dependencies: CalendarDependencies,
