@@ -56,6 +56,12 @@ export const callers = {
     listInvitations: ['gateway'],
     deleteInvitation: ['gateway'],
   },
+  HoursService: {
+    putHours: ['gateway'],
+    putHoursOfResources: ['gateway'],
+    getHours: ['gateway'],
+    deleteHours: ['gateway'],
+  },
   CalendarSubscriptionService: {
     createCalendar: ['gateway'],
     listCalendars: ['gateway'],

@@ -6,6 +6,7 @@ import type { ProviderCache } from '@scheduling/service';
 import type { Selectable } from 'kysely';
 import type { LRUCache } from 'lru-cache';
 import type { CalendarSchema, ProviderTable } from './db/schema.ts';
+import type { HoursMetrics } from './hours/hours-metrics.ts';
 import type { BookingMetrics } from './participation/booking-metrics.ts';
 import type { PageMetrics } from './page/page-metrics.ts';
 import type { LinkTokens } from './person/link-token.ts';
@@ -28,6 +29,7 @@ export interface CalendarDependencies {
   bookings: BookingMetrics;
   slots: SlotMetrics;
   pages: PageMetrics;
-  /** Called when reservations may have expired, and reminders become due, all at once. */
+  hoursMade: HoursMetrics;
+  /** Called when reservations may have expired, and reminders and days of opening hours become due, all at once. */
   onClockSet: () => void;
 }

@@ -10,6 +10,8 @@ import {
   type GetParticipationMailDataResponse,
   type GetPendingBookingMailDataResponse,
   type ListDayResponse,
+  type Hours as HoursMessage,
+  type HoursWindow as HoursWindowMessage,
   type Location as LocationMessage,
   type OwnBooking as OwnBookingMessage,
   type RequestedBooking as RequestedBookingMessage,
@@ -25,7 +27,7 @@ import { DomainError, type ErrorCode } from '@scheduling/errors';
 import { enumName, type EnumName, withoutNulls } from '@scheduling/rpc';
 import type { Day } from './daily-list/list-day.ts';
 import type { RemovedParticipation } from './erasure/remove-customer.ts';
-import type { Location } from './db/schema.ts';
+import type { Hours, HoursWindow, Location } from './db/schema.ts';
 import type { ParticipationMailData, PreviousAppointment } from './participation/get-participation-mail-data.ts';
 import type { ListPart } from './list-part.ts';
 import type { InvitedCustomer } from './invitation/invited-customer.ts';
@@ -245,6 +247,34 @@ export function toCalendarMessage(row: CalendarSubscriptionRow): Calendar {
     details: CalendarDetails[details],
     createdAt,
   };
+}
+
+/** Absent: no window at all. */
+export function fromHoursMessage(message: HoursMessage | undefined): Hours {
+  const { weekly = [], exceptions = [], validFrom = null, validUntil = null, aheadDays = 1 } = message ?? {};
+  return {
+    weekly: weekly.map((window) => ({ weekdays: window.weekdays, ...fromWindowMessage(window) })),
+    exceptions: exceptions.map(({ from, to, windows, note = null }) => ({
+      from,
+      to,
+      windows: windows.map(fromWindowMessage),
+      note,
+    })),
+    validFrom,
+    validUntil,
+    aheadDays,
+  };
+}
+
+function fromWindowMessage({
+  from,
+  to,
+  raster,
+  defaultCapacity,
+  defaultAcceptBookings,
+  address,
+}: HoursWindowMessage): HoursWindow {
+  return { from, to, raster, defaultCapacity, defaultAcceptBookings, address: fromLocationMessage(address) ?? null };
 }
 
 export function fromLocationMessage(message: LocationMessage | undefined): Location | undefined {

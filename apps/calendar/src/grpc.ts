@@ -15,6 +15,8 @@ import {
   CustomerRemovalServiceService,
   DecisionServiceService,
   type DeleteAppointmentsRequest,
+  HoursOverviewServiceService,
+  HoursServiceService,
   MailLinkServiceService,
   type OwnPlace as OwnPlaceMessage,
   ParticipationServiceService,
@@ -52,6 +54,7 @@ import { requireRequestedBooking } from './decision/requested-booking.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import {
   fromEnumMessage,
+  fromHoursMessage,
   fromLocationMessage,
   toCalendarMessage,
   toDayMessage,
@@ -68,6 +71,10 @@ import {
   toRulesMessage,
   toTimeslotMessage,
 } from './grpc-messages.ts';
+import { deleteHours } from './hours/delete-hours.ts';
+import { getHours } from './hours/get-hours.ts';
+import { listHours } from './hours/list-hours.ts';
+import { putHours } from './hours/put-hours.ts';
 import { createInvitation } from './invitation/create-invitation.ts';
 import { deleteInvitation } from './invitation/delete-invitation.ts';
 import { listInvitations } from './invitation/list-invitations.ts';
@@ -124,6 +131,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostBookingPageService(dependencies),
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
+    hostHoursService(dependencies),
     hostInvitationService(dependencies),
     hostCalendarSubscriptionService(dependencies),
     hostReferenceService(dependencies),
@@ -462,6 +470,32 @@ function hostBookingService(dependencies: CalendarDependencies): HostedService {
     },
     { light: ['bookSlot', 'changeBooking'] },
   );
+}
+
+function hostHoursService(dependencies: CalendarDependencies): HostedService {
+  return hostService(HoursServiceService, callers.HoursService, {
+    putHours: async ({ resourceReference, hours: message, ...key }) => {
+      const resourceReferences = [resourceReference];
+      const { hours, conflicts } = await putHours(dependencies, {
+        ...key,
+        resourceReferences,
+        hours: fromHoursMessage(message),
+      });
+      return { json: toJsonList(hours), conflicts };
+    },
+    putHoursOfResources: async ({ hours: message, ...request }) => {
+      const { hours, conflicts } = await putHours(dependencies, { ...request, hours: fromHoursMessage(message) });
+      return { json: toJsonList(hours), conflicts };
+    },
+    getHours: async (request) => ({ json: Buffer.from(await getHours(dependencies, request)) }),
+    deleteHours: async (request) => ({ conflicts: await deleteHours(dependencies, request) }),
+  });
+}
+
+export function hostHoursOverviewService(dependencies: CalendarDependencies): HostedService {
+  return hostOperatorService(HoursOverviewServiceService, {
+    listHours: async (request) => ({ hours: await listHours(dependencies, request) }),
+  });
 }
 
 export function hostMailLinkService(dependencies: CalendarDependencies): HostedService {

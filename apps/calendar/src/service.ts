@@ -9,7 +9,9 @@ import { startCopyRefresher } from './customer/start-copy-refresher.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
-import { hostCalendarServices, hostMailLinkService } from './grpc.ts';
+import { hostCalendarServices, hostHoursOverviewService, hostMailLinkService } from './grpc.ts';
+import { createHoursMetrics } from './hours/hours-metrics.ts';
+import { startMaking } from './hours/start-making.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
 import { startReservationSweeper } from './participation/start-reservation-sweeper.ts';
 import { createPageMetrics } from './page/page-metrics.ts';
@@ -37,6 +39,8 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
       const sweeper =
         config.reservationSweeper === 'on' ? use(startReservationSweeper({ database, bookings, logger })) : undefined;
       const reminders = use(startReminders({ database, metrics: createReminderMetrics(metrics, database), logger }));
+      const hoursMade = createHoursMetrics(metrics, database);
+      const making = use(startMaking({ database, metrics: hoursMade, logger }));
       const dependencies: CalendarDependencies = {
         database,
         identity,
@@ -48,15 +52,17 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
         bookings,
         slots: createSlotMetrics(metrics),
         pages: createPageMetrics(metrics),
+        hoursMade,
         onClockSet: () => {
           sweeper?.wake();
           reminders.wake();
+          making.wake();
         },
       };
       use(startCopyRefresher(dependencies, logger));
       return {
         hosted: hostCalendarServices(dependencies),
-        operators: [hostMailLinkService(dependencies)],
+        operators: [hostMailLinkService(dependencies), hostHoursOverviewService(dependencies)],
         subscriptions: calendarSubscriptions(dependencies),
         cleanUps: calendarCleanUps(dependencies, anonymiseAfterDays),
       };

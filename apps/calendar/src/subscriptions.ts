@@ -5,6 +5,7 @@ import { findAtOwner, storingOf } from './customer/customer-copy.ts';
 import { forgetRemovedParticipations, removeCustomer } from './erasure/remove-customer.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
+import { makeInZone } from './hours/make-hours-due.ts';
 import { storeProvider } from './provider/provider-copy.ts';
 
 /** Events from other services: calendar refreshes its copies of providers and customers, and erases deleted people. */
@@ -16,7 +17,9 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
         identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }),
       );
       return async (tx) => {
-        if (answer?.provider) await storeProvider(tx, crmId, answer.provider);
+        if (!answer?.provider) return;
+        const { id, timeZone } = await storeProvider(tx, crmId, answer.provider);
+        await makeInZone(tx, { crmId, providerId: id, timeZone });
       };
     },
     customerChanged: async ({ crmId, customerId }) => {

@@ -7,6 +7,8 @@ import {
   type CreateParticipationRequest,
   CustomerCopyServiceService,
   CustomerRemovalServiceService,
+  HoursOverviewServiceService,
+  HoursServiceService,
   InvitationServiceService,
   type ListAppointmentsRequest,
   MailLinkServiceService,
@@ -58,10 +60,12 @@ export interface Calendar extends AsyncDisposable {
   persons: RpcClient<typeof PersonServiceService>;
   calendars: RpcClient<typeof CalendarSubscriptionServiceService>;
   invitations: RpcClient<typeof InvitationServiceService>;
+  hours: RpcClient<typeof HoursServiceService>;
   removals: RpcClient<typeof CustomerRemovalServiceService>;
   copies: RpcClient<typeof CustomerCopyServiceService>;
   clocks: RpcClient<typeof SandboxClockServiceService>;
   mailLinks: RpcClient<typeof MailLinkServiceService>;
+  hoursOverviews: RpcClient<typeof HoursOverviewServiceService>;
   /** The response of `/metrics`. */
   scrape(): Promise<string>;
 }
@@ -130,11 +134,15 @@ export async function startCalendarBeside(
     const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
     const calendars = replica.use(createClient(CalendarSubscriptionServiceService, 'calendar', address, longTimeout));
     const invitations = replica.use(createClient(InvitationServiceService, 'calendar', address, longTimeout));
+    const hours = replica.use(createClient(HoursServiceService, 'calendar', address, longTimeout));
     const removals = replica.use(createClient(CustomerRemovalServiceService, 'calendar', address, longTimeout));
     const copies = replica.use(createClient(CustomerCopyServiceService, 'calendar', address, longTimeout));
     const clocks = replica.use(createClient(SandboxClockServiceService, 'calendar', address, longTimeout));
     const mailLinks = replica.use(
       createClient(MailLinkServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
+    );
+    const hoursOverviews = replica.use(
+      createClient(HoursOverviewServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
     );
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
@@ -147,10 +155,12 @@ export async function startCalendarBeside(
       persons,
       calendars,
       invitations,
+      hours,
       removals,
       copies,
       clocks,
       mailLinks,
+      hoursOverviews,
       scrape,
       [Symbol.asyncDispose]: () => running.disposeAsync(),
     };

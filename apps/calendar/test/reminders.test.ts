@@ -506,7 +506,7 @@ describe('reminders', () => {
       const setting = setSandboxClock(3_990);
       await eventually(async () => expect(await countWaiting(calendar, '%reminder_mark%')).toBe(1));
       const settingOn = setSandboxClock(4_001);
-      await eventually(async () => expect(await countWaiting(calendar, '%sandbox_clock%')).toBe(1));
+      await eventually(async () => expect(await countWaiting(calendar, '%advisory%')).toBe(1));
       await round.rollback().execute();
       await allEnded([setting, settingOn]);
     } finally {

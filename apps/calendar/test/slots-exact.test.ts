@@ -1,3 +1,4 @@
+import { patiently } from '@scheduling/testing';
 import { sql } from 'kysely';
 import fc from 'fast-check';
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
@@ -5,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { instantOf, toDate } from '../src/date-time.ts';
 import { bookingCall, type NewBooking } from '../src/slot/book-slot.ts';
 import type { Slot } from '../src/slot/slot.ts';
+import { dateOf, makeClockAdjustable } from './adjustable-clock.ts';
 import { type CalendarUnderTest, startCalendar } from './calendar-under-test.ts';
+import { newHours, newWindow, putHours, type RoomKey } from './hours-under-test.ts';
 
 let calendar: CalendarUnderTest;
 const firstSeed = Number(process.env['SLOTS_SEED'] ?? Math.floor(Math.random() * 1_000_000));
@@ -14,10 +17,16 @@ const count = Number(process.env['SLOTS_CALENDARS'] ?? 65);
 const batch = 65;
 /** With fewer, chance decides how many of their slots are free. */
 const representative = 195;
+/** When the tests begin, by the clock of the database: hours make timeslots at most 400 days ahead. */
+const begin = Date.parse('2040-02-01T00:00Z');
+const aheadMs = begin - Date.now();
+const presentMs = (): number => Date.now() + aheadMs;
 const tried = { slots: 0, refused: 0 };
 
 beforeAll(async () => {
   calendar = await startCalendar({ RESERVATION_SWEEPER: 'off' });
+  const setClock = await makeClockAdjustable(calendar);
+  await setClock((presentMs() - dateOf(0).getTime()) / minuteMs);
   // Books, and takes it back.
   await sql`
     CREATE FUNCTION try_bookings(requests jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -66,6 +75,13 @@ describe('what is listed can be booked, and nothing else', () => {
     expect(tried.slots).toBeGreaterThan(5 * count);
     expect(tried.refused).toBeGreaterThan(5 * count);
   });
+
+  it.runIf(count >= representative)('in calendars in which hours have made timeslots, and hidden some', async () => {
+    const rows = await calendar.database.kysely.selectFrom('timeslot').select('fromHours').execute();
+    const countOf = (wanted: string): number => rows.filter(({ fromHours }) => fromHours === wanted).length;
+    expect(countOf('MADE')).toBeGreaterThan(count / 2);
+    expect(countOf('HIDDEN')).toBeGreaterThan(count / 10);
+  });
 });
 
 /** Minutes from the begin of the day; everything begins at a quarter of an hour. */
@@ -86,6 +102,21 @@ const timeslotPlan = fc.record({
   capacity: fc.constantFrom(0, 1, 1, 2, 3),
   acceptBookings: often(true, fc.constant(false)),
   state: often('BOOKABLE' as const, fc.constant('CREATED' as const)),
+});
+
+/** Opening hours of the day. */
+const windowPlan = fc.record({
+  from: quarters(0, 48),
+  minutes: quarters(4, 24),
+  raster: fc.constantFrom(15, 20, 30, 45, 60),
+  capacity: fc.constantFrom(0, 1, 1, 2, 3),
+  acceptBookings: often(true, fc.constant(false)),
+});
+
+const hoursPlan = fc.record({
+  before: fc.array(windowPlan, { minLength: 1, maxLength: 3 }),
+  /** What they are changed to after the appointments have been stored, none: they are removed. */
+  after: fc.option(fc.array(windowPlan, { maxLength: 3 })),
 });
 
 const participationPlan = fc.constantFrom('BOOKED', 'REQUESTED', 'RESERVED', 'OVER', 'CANCELED', 'DELETED');
@@ -110,6 +141,8 @@ const calendarPlan = fc.record({
   leadDays: fc.constantFrom(2, 7, 40),
   timeslots: fc.array(timeslotPlan, { minLength: 1, maxLength: 5 }),
   appointments: fc.array(appointmentPlan, { maxLength: 6 }),
+  /** Of the room. */
+  hours: fc.option(hoursPlan),
   /** Minutes from the begin of the day to the first and to the last bookable moment. */
   noticeEnds: often(null, quarters(0, 32)),
   horizonDays: often(null, fc.integer({ min: 1, max: 2 })),
@@ -206,7 +239,8 @@ interface Stored {
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds, horizonDays }: Plan): Promise<Stored> {
+async function store(plan: Plan): Promise<Stored> {
+  const { zone, day, leadDays, timeslots, appointments, hours, noticeEnds, horizonDays } = plan;
   const db = calendar.database.kysely;
   const provider = { crmId: 'one', id: randomUUID(), reference: `exact-${randomUUID()}`, timeZone: zone, version: 1 };
   const midnight = toDate(instantOf(Temporal.PlainDateTime.from(`${day}T00:00`), zone)).getTime();
@@ -227,6 +261,8 @@ async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds,
     state,
   }));
   await db.insertInto('timeslot').values(timeslotRows).execute();
+  const room = { crmId: provider.crmId, providerReference: provider.reference, resourceReference: 'room' };
+  if (hours !== null) await setHours(room, day, hours.before);
   const appointmentRows = appointments.map(
     ({ resource, start, minutes, product, capacity, acceptBookings, state, whenEmpty, participations }) => ({
       ...owned,
@@ -266,12 +302,18 @@ async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds,
       exempt: false,
       state: state === 'OVER' ? ('RESERVED' as const) : (state as 'BOOKED'),
       reservedUntil:
-        state === 'RESERVED' ? new Date(Date.now() + dayMs) : state === 'OVER' ? new Date(Date.now() - minuteMs) : null,
+        state === 'RESERVED'
+          ? new Date(presentMs() + dayMs)
+          : state === 'OVER'
+            ? new Date(presentMs() - minuteMs)
+            : null,
     })),
   );
   if (participationRows.length > 0) await db.insertInto('participation').values(participationRows).execute();
+  const after = hours?.after ?? null;
+  if (after !== null) await setHours(room, day, after);
   if (noticeEnds !== null || horizonDays !== null) {
-    const minutesUntil = (time: number): number => Math.round((time - Date.now()) / minuteMs);
+    const minutesUntil = (time: number): number => Math.round((time - presentMs()) / minuteMs);
     const horizon = horizonDays === null ? null : Math.floor(minutesUntil(midnight) / 1_440) + horizonDays;
     const rules = {
       minimumNotice: noticeEnds === null ? 0 : minutesUntil(at(noticeEnds).getTime()),
@@ -287,11 +329,35 @@ async function store({ zone, day, leadDays, timeslots, appointments, noticeEnds,
   }
   return {
     provider,
-    timeslots: timeslotRows,
+    timeslots: await db.selectFrom('timeslot').selectAll().where('providerId', '=', provider.id).execute(),
     appointments: appointmentRows,
     from: new Date(midnight - leadDays * dayMs),
     to: new Date(midnight + 4 * dayMs),
   };
+}
+
+async function setHours(room: RoomKey, day: string, windows: NonNullable<Plan['hours']>['before']): Promise<void> {
+  if (windows.length === 0) {
+    await patiently(() => calendar.hours.deleteHours(room));
+    return;
+  }
+  const timeOf = (minutes: number): string =>
+    [Math.floor(minutes / 60) % 24, minutes % 60].map((part) => String(part).padStart(2, '0')).join(':');
+  const exception = {
+    from: day,
+    to: day,
+    windows: windows.map(({ from, minutes, raster, capacity, acceptBookings }) =>
+      newWindow({
+        weekdays: [],
+        from: timeOf(from),
+        to: timeOf(from + minutes),
+        raster,
+        defaultCapacity: capacity,
+        defaultAcceptBookings: acceptBookings,
+      }),
+    ),
+  };
+  await putHours(calendar, room, newHours({ exceptions: [exception], aheadDays: 400 }));
 }
 
 async function readBounds(providerId: string, { ignoreNotice }: Plan): Promise<{ earliest: number; latest: number }> {

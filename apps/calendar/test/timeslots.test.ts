@@ -60,6 +60,7 @@ describe('creating timeslots', () => {
       start: new Date('2099-06-01T06:00:00Z'),
       end: new Date('2099-06-01T10:00:00Z'),
       address: { city: 'Bonn', countryCode: 'DE', street: null, number: null, zip: null },
+      fromHours: false,
       appointmentsJson: Buffer.from(''),
       json: expect.any(Buffer) as Buffer,
     });

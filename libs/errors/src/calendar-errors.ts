@@ -66,6 +66,8 @@ export const calendarErrors = {
     category: 'conflict',
     text: 'The customer has 100 invitations that have not expired.',
   },
+  'hours.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
+  'hours.not_found': { category: 'not_found', text: 'The resource has no opening hours.' },
   'calendar.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'calendar.not_found': { category: 'not_found', text: 'There is no calendar with this reference.' },
   'calendar.reference_taken': {

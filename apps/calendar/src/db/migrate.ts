@@ -21,6 +21,8 @@ import * as dailyLists from './migrations/0011-daily-lists.ts';
 import * as pageRules from './migrations/0012-page-rules.ts';
 import * as pageBookings from './migrations/0013-page-bookings.ts';
 import * as invitations from './migrations/0016-invitations.ts';
+import * as hours from './migrations/0017-hours.ts';
+import * as hoursCheck from './migrations/0018-hours-check.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -48,6 +50,19 @@ const migrations = {
     'customer (crm_id, provider_id, address_key(email)) WHERE email IS NOT NULL',
   ),
   '0016-invitations': invitations,
+  '0017-hours': hours,
+  '0018-hours-check': hoursCheck,
+  // A window makes one timeslot.
+  '0019-timeslots-of-hours': concurrentIndex(
+    'timeslot_of_hours',
+    'timeslot (crm_id, provider_id, resource_reference, content_digest) WHERE from_hours IS NOT NULL',
+    'UNIQUE INDEX',
+  ),
+  // Those that the CRM has changed.
+  '0020-changed-timeslots': concurrentIndex(
+    'timeslot_changed',
+    "timeslot (crm_id, provider_id, resource_reference) WHERE from_hours = 'CHANGED'",
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -104,6 +119,9 @@ const functions = sqlFiles(import.meta.url, [
   '../reminder/await-decision.sql',
   '../reminder/remind-of-requests.sql',
   '../timeslot/timeslot-json.sql',
+  '../hours/open-windows.sql',
+  '../hours/replace-hours.sql',
+  '../hours/make-days.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',
   '../daily-list/day-appointments.sql',

@@ -359,6 +359,21 @@ CREATE TABLE removed_participation (
   CONSTRAINT removed_participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE resource_hours (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  resource_reference text NOT NULL,
+  content jsonb NOT NULL,
+  revision uuid NOT NULL,
+  time_zone text NOT NULL,
+  made_from date NOT NULL,
+  made_until date NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  CONSTRAINT resource_hours_pkey PRIMARY KEY (crm_id, provider_id, resource_reference),
+  CONSTRAINT resource_hours_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
+);
+CREATE INDEX resource_hours_due ON public.resource_hours USING btree (due_at);
+
 CREATE TABLE sandbox_clock (
   crm_id text NOT NULL,
   ahead_ms bigint NOT NULL,
@@ -390,16 +405,20 @@ CREATE TABLE timeslot (
   address jsonb,
   state text NOT NULL,
   content_digest bytea NOT NULL,
+  from_hours text,
   CONSTRAINT timeslot_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT timeslot_check CHECK ((starts_at < ends_at)),
+  CONSTRAINT timeslot_from_hours_check CHECK ((from_hours = ANY (ARRAY['MADE'::text, 'HIDDEN'::text, 'CHANGED'::text]))),
   CONSTRAINT timeslot_state_check CHECK ((state = ANY (ARRAY['CREATED'::text, 'BOOKABLE'::text]))),
   CONSTRAINT timeslot_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT timeslot_reference_key UNIQUE (crm_id, reference)
 );
 CREATE INDEX timeslot_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 CREATE INDEX timeslot_by_start ON public.timeslot USING btree (crm_id, provider_id, starts_at, id, ends_at);
+CREATE INDEX timeslot_changed ON public.timeslot USING btree (crm_id, provider_id, resource_reference) WHERE (from_hours = 'CHANGED'::text);
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+CREATE UNIQUE INDEX timeslot_of_hours ON public.timeslot USING btree (crm_id, provider_id, resource_reference, content_digest) WHERE (from_hours IS NOT NULL);
 
 CREATE TABLE verification_mail (
   crm_id text NOT NULL,
@@ -780,7 +799,7 @@ BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
-    IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
+    IF NOT FOUND THEN RETURN missing_timeslot_answer(request ->> 'timeslotReference'); END IF;
   END IF;
   SELECT participation.id, participation.customer_id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place
     INTO known
@@ -1028,7 +1047,7 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
-    IF NOT FOUND THEN rejection := error_answer('timeslot.not_found'); RETURN NEXT; RETURN; END IF;
+    IF NOT FOUND THEN rejection := missing_timeslot_answer(named.reference); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
@@ -1794,6 +1813,39 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.make_days(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  hours jsonb;
+  made bigint := 0;
+BEGIN
+  FOR hours IN SELECT jsonb_array_elements(request -> 'hours') LOOP
+    PERFORM FROM resource_hours
+     WHERE crm_id = the_crm AND provider_id = (hours ->> 'providerId')::uuid AND resource_reference = hours ->> 'resourceReference'
+       AND revision = (hours ->> 'revision')::uuid
+       FOR NO KEY UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    -- Another replica may have made the same days: its revision is another one.
+    UPDATE resource_hours
+       SET revision = gen_random_uuid(), made_from = (hours ->> 'madeFrom')::date, made_until = (hours ->> 'madeUntil')::date, due_at = (hours ->> 'dueAt')::timestamptz
+     WHERE crm_id = the_crm AND provider_id = (hours ->> 'providerId')::uuid AND resource_reference = hours ->> 'resourceReference';
+    made := made + open_windows(the_crm, (hours ->> 'providerId')::uuid, ARRAY[hours ->> 'resourceReference'], hours -> 'openings');
+  END LOOP;
+  RETURN to_jsonb(made);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.missing_timeslot_answer(reference text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN reference LIKE '%@hours' THEN unavailable_answer('closed') ELSE error_answer('timeslot.not_found') END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.moment_json(moment timestamp with time zone)
  RETURNS text
  LANGUAGE sql
@@ -1830,7 +1882,7 @@ BEGIN
   END IF;
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
-    IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
+    IF NOT FOUND THEN RETURN missing_timeslot_answer(request ->> 'timeslotReference'); END IF;
     IF keeps_product THEN request := request || jsonb_build_object('productReference', source.product_reference); END IF;
   END IF;
   IF is_place(source, opening, request) THEN RETURN present_booking_answer(the_crm, present.id, request ->> 'timeslotReference'); END IF;
@@ -1945,6 +1997,36 @@ AS $function$
   SELECT id
     FROM overlapping_timeslots(appointment.crm_id, appointment.provider_id, appointment.resource_reference, appointment.starts_at, appointment.ends_at)
    WHERE default_capacity >= 1 AND starts_at <= appointment.starts_at AND ends_at >= appointment.ends_at
+$function$;
+
+CREATE OR REPLACE FUNCTION public.open_windows(the_crm text, the_provider uuid, resources text[], openings jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  hidden uuid[];
+  made bigint;
+BEGIN
+  hidden := ARRAY(
+    SELECT id FROM timeslot
+     WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = ANY (resources) AND from_hours = 'HIDDEN'
+       AND content_digest IN (SELECT decode(opening ->> 'digest', 'hex') FROM jsonb_array_elements(openings) AS opening));
+  PERFORM FROM timeslot WHERE crm_id = the_crm AND id = ANY (hidden) ORDER BY id FOR UPDATE;
+  -- The CRM may have changed one meanwhile.
+  UPDATE timeslot SET state = 'BOOKABLE', from_hours = 'MADE' WHERE crm_id = the_crm AND id = ANY (hidden) AND from_hours = 'HIDDEN';
+
+  INSERT INTO timeslot (
+    crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, address, state, content_digest,
+    from_hours)
+  SELECT the_crm, the_provider, uuidv7()::text || '@hours', resource, "startsAt", "endsAt", raster, "defaultCapacity", "defaultAcceptBookings", address, 'BOOKABLE',
+         decode(digest, 'hex'), 'MADE'
+    FROM unnest(resources) AS resource
+   CROSS JOIN jsonb_to_recordset(openings) AS opening (
+           "startsAt" timestamptz, "endsAt" timestamptz, raster bigint, "defaultCapacity" bigint, "defaultAcceptBookings" boolean, address jsonb, digest text)
+  ON CONFLICT (crm_id, provider_id, resource_reference, content_digest) WHERE from_hours IS NOT NULL DO NOTHING;
+  GET DIAGNOSTICS made = ROW_COUNT;
+  RETURN made;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.overlapping_appointments(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone)
@@ -3023,6 +3105,96 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.replace_hours(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_provider uuid := request ->> 'providerId';
+  resources text[] := ARRAY(SELECT resource FROM jsonb_array_elements_text(request -> 'resources') AS resource ORDER BY resource);
+  covered tstzmultirange := request ->> 'covered';
+  present timestamptz;
+  -- Timeslots that are hidden, and that the hours have again; those that they do not have any more; and those that the CRM has changed, and that stand for none of their
+  -- windows any more.
+  shown uuid[];
+  unneeded uuid[];
+  released uuid[];
+  future bigint;
+  made bigint;
+  conflicts jsonb;
+BEGIN
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider FOR SHARE;
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended('clock ' || the_crm, 0));
+  IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
+  IF request ? 'revision' THEN
+    UPDATE resource_hours
+       SET revision = gen_random_uuid(), time_zone = request ->> 'timeZone', made_from = (request ->> 'madeFrom')::date, made_until = (request ->> 'madeUntil')::date,
+           due_at = (request ->> 'dueAt')::timestamptz
+     WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = ANY (resources) AND revision = (request ->> 'revision')::uuid;
+    IF NOT FOUND THEN RETURN retry_answer('stale'); END IF;
+  ELSE
+    INSERT INTO resource_hours (crm_id, provider_id, resource_reference, content, revision, time_zone, made_from, made_until, due_at)
+    SELECT the_crm, the_provider, resource, coalesce(request -> 'content', '{}'), gen_random_uuid(), request ->> 'timeZone', (request ->> 'madeFrom')::date,
+           (request ->> 'madeUntil')::date, (request ->> 'dueAt')::timestamptz
+      FROM unnest(resources) AS resource
+    ON CONFLICT (crm_id, provider_id, resource_reference) DO UPDATE
+       SET content = excluded.content, revision = excluded.revision, time_zone = excluded.time_zone, made_from = excluded.made_from, made_until = excluded.made_until,
+           due_at = excluded.due_at;
+    -- Even hours that do not exist had to be locked.
+    IF NOT request ? 'content' THEN
+      DELETE FROM resource_hours WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = ANY (resources);
+    END IF;
+  END IF;
+  present := scheduling_now(the_crm);
+  IF present < (request ->> 'dayStart')::timestamptz OR present >= (request ->> 'dayEnd')::timestamptz
+     OR (request ->> 'aheadMs')::bigint <> coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = the_crm), 0) THEN
+    RETURN retry_answer('stale');
+  END IF;
+
+  -- No window is longer than that, so the past is not read.
+  SELECT coalesce(array_agg(id) FILTER (WHERE is_kept AND from_hours = 'HIDDEN'), '{}'), coalesce(array_agg(id) FILTER (WHERE NOT is_kept), '{}'), count(*)
+    INTO shown, unneeded, future
+    FROM (
+      SELECT id, from_hours, content_digest IN (SELECT decode(digest, 'hex') FROM jsonb_array_elements_text(request -> 'kept') AS digest) AS is_kept
+        FROM timeslot
+       WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = ANY (resources) AND starts_at > present - interval '48 hours'
+         AND ends_at > present AND from_hours IN ('MADE', 'HIDDEN')
+       LIMIT (request ->> 'maxTimeslots')::integer + 1) AS of_hours;
+  IF future > (request ->> 'maxTimeslots')::integer THEN RETURN error_answer('hours.invalid'); END IF;
+  released := ARRAY(
+    SELECT id FROM timeslot
+     WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = ANY (resources) AND from_hours = 'CHANGED'
+       AND content_digest NOT IN (SELECT decode(digest, 'hex') FROM jsonb_array_elements_text(request -> 'kept') AS digest));
+  PERFORM FROM timeslot WHERE crm_id = the_crm AND id = ANY (shown || unneeded || released) ORDER BY id FOR UPDATE;
+  -- One that the CRM has changed meanwhile is left alone.
+  UPDATE timeslot SET state = 'BOOKABLE', from_hours = 'MADE' WHERE crm_id = the_crm AND id = ANY (shown) AND from_hours = 'HIDDEN';
+  DELETE FROM timeslot
+   WHERE crm_id = the_crm AND id = ANY (unneeded) AND from_hours IN ('MADE', 'HIDDEN')
+     -- As lock-timeslot.ts names them for a single one.
+     AND NOT EXISTS (
+       SELECT FROM appointment
+        WHERE appointment.crm_id = the_crm AND appointment.provider_id = the_provider AND appointment.resource_reference = timeslot.resource_reference
+          AND appointment.starts_at >= timeslot.starts_at AND appointment.starts_at < timeslot.ends_at AND appointment.ends_at <= timeslot.ends_at
+          AND appointment.state = 'ACTIVE' AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))));
+  UPDATE timeslot SET state = 'CREATED', from_hours = 'HIDDEN' WHERE crm_id = the_crm AND id = ANY (unneeded) AND from_hours = 'MADE';
+  UPDATE timeslot SET from_hours = NULL WHERE crm_id = the_crm AND id = ANY (released) AND from_hours = 'CHANGED';
+  made := open_windows(the_crm, the_provider, resources, request -> 'openings');
+
+  -- Of an appointment that has begun, only the rest counts.
+  SELECT jsonb_build_object(
+           'total', count(*), 'appointmentReferences', coalesce(jsonb_agg(reference ORDER BY rank) FILTER (WHERE rank <= 500), '[]'))
+    INTO conflicts
+    FROM (
+      SELECT reference, row_number() OVER (ORDER BY starts_at, id) AS rank
+        FROM unnest(resources) AS resource
+       CROSS JOIN overlapping_appointments(the_crm, the_provider, resource, present, (request ->> 'until')::timestamptz) AS appointment
+       WHERE NOT covered @> tstzrange(greatest(starts_at, present), ends_at)
+         AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS outside;
+  RETURN conflicts || jsonb_build_object('made', made);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.requests_wait()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3264,7 +3436,8 @@ AS $function$
       timeslot.default_capacity AS "defaultCapacity",
       timeslot.default_accept_bookings AS "defaultAcceptBookings",
       (SELECT location_json.content FROM location_json(timeslot.address)) AS address,
-      timeslot.state
+      timeslot.state,
+      timeslot.from_hours IN ('MADE', 'HIDDEN') IS TRUE AS "fromHours"
   ) AS fields
 $function$;
 
@@ -3337,7 +3510,7 @@ AS $function$
     WHEN 'private' THEN 'The appointment is not publicly bookable.'
     WHEN 'closed' THEN
       'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
-      'or it was made by a booking and lies in no bookable timeslot.'
+      'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
 $function$;

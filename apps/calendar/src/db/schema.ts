@@ -6,6 +6,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   provider: ProviderTable;
   customer: CustomerTable;
   timeslot: TimeslotTable;
+  resourceHours: ResourceHoursTable;
   appointment: AppointmentTable;
   participation: ParticipationTable;
   participationMessage: ParticipationMessageTable;
@@ -86,8 +87,33 @@ export interface TimeslotTable {
   defaultAcceptBookings: boolean;
   address: LocationColumn;
   state: 'CREATED' | 'BOOKABLE';
-  /** Of the request that created it: distinguishes a retry from another request with the same reference. */
+  /**
+   * Of the request that created it: distinguishes a retry from another request with the same reference. Of one that was
+   * made from hours: of what was made.
+   */
   contentDigest: Buffer;
+  /**
+   * Null: the CRM created it. MADE from hours; HIDDEN, because they do not have it any more and it has appointments;
+   * CHANGED by the CRM, whose it is since.
+   */
+  fromHours: Generated<'MADE' | 'HIDDEN' | 'CHANGED' | null>;
+}
+
+/** When a resource is open: timeslots are made from it. */
+export interface ResourceHoursTable {
+  crmId: string;
+  providerId: string;
+  resourceReference: string;
+  content: ColumnType<Hours, string, string>;
+  /** Another one each time that they are set. */
+  revision: string;
+  /** The zone in which timeslots have been made. Empty: they are to be made anew. */
+  timeZone: string;
+  /** The days for which that was done last, YYYY-MM-DD, both inclusive. */
+  madeFrom: string;
+  madeUntil: string;
+  /** When there is more to make, by the real time. */
+  dueAt: Date;
 }
 
 export type AppointmentState = 'ACTIVE' | 'CANCELLED';
@@ -308,6 +334,44 @@ export interface Offer {
   duration: number;
   price?: { value: number; currency: string } | undefined;
   resources: { resourceReference: string; name: string }[];
+}
+
+/** When a resource is open (interface 14), by the clock on the wall in the provider's time zone. */
+export interface Hours {
+  weekly: WeeklyWindow[];
+  /** Each replaces the weekly windows of its days. Of several with the same day, the last one counts. */
+  exceptions: HoursException[];
+  /** Dates, YYYY-MM-DD, both inclusive. */
+  validFrom: string | null;
+  validUntil: string | null;
+  /** For how many days timeslots are made, with the present one. */
+  aheadDays: number;
+}
+
+export interface HoursWindow {
+  /** HH:MM. */
+  from: string;
+  /** HH:MM, or 24:00. Not after `from`: on the next day. */
+  to: string;
+  /** In minutes. */
+  raster: number;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
+  address: Location | null;
+}
+
+export interface WeeklyWindow extends HoursWindow {
+  /** "1" (Monday) to "7" (Sunday). */
+  weekdays: string[];
+}
+
+export interface HoursException {
+  /** Dates, YYYY-MM-DD, both inclusive. */
+  from: string;
+  to: string;
+  /** None: closed. */
+  windows: HoursWindow[];
+  note: string | null;
 }
 
 /** How far the clock of a sandbox is ahead of the database's; negative: behind. */

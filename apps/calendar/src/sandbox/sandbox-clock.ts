@@ -2,6 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
+import { makeDaysDue } from '../hours/make-hours-due.ts';
 
 const maxYears = 10;
 
@@ -19,8 +20,8 @@ export async function getSandboxClock(dependencies: CalendarDependencies, crmId:
 
 /**
  * Sets the clock of a sandbox, which goes on from there; without `now` to the real time. Reservations that are over by
- * the new time are removed at once, as the sweeper would, and reminders written. Rejects with `sandbox.invalid` for a time more than 10 years
- * from the real one, or with `sandbox.not_found`.
+ * the new time are removed at once, as the sweeper would, reminders written, and timeslots made from opening hours.
+ * Rejects with `sandbox.invalid` for a time more than 10 years from the real one, or with `sandbox.not_found`.
  */
 export async function setSandboxClock(
   dependencies: CalendarDependencies,
@@ -28,10 +29,15 @@ export async function setSandboxClock(
 ): Promise<SandboxClock> {
   await requireSandbox(dependencies, crmId);
   const clock = await dependencies.database.transaction(async (db) => {
+    // Whoever is setting opening hours does that by one clock.
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`clock ${crmId}`}, 0))`.execute(db);
+    const before = await readClock(db, crmId);
     if (now === undefined) await db.deleteFrom('sandboxClock').where('crmId', '=', crmId).execute();
     else await storeClock(db, crmId, now);
     await setReminderMarksBack(db, crmId, now);
-    return readClock(db, crmId);
+    const after = await readClock(db, crmId);
+    await makeDaysDue(db, { crmId, wasSetBack: after.now < before.now });
+    return after;
   });
   dependencies.onClockSet();
   return clock;

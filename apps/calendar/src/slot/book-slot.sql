@@ -20,7 +20,7 @@ BEGIN
   IF NOT is_present_provider(request) THEN RETURN retry_answer('provider'); END IF;
   IF request ? 'timeslotReference' THEN
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'timeslotReference';
-    IF NOT FOUND THEN RETURN error_answer('timeslot.not_found'); END IF;
+    IF NOT FOUND THEN RETURN missing_timeslot_answer(request ->> 'timeslotReference'); END IF;
   END IF;
   SELECT participation.id, participation.customer_id, participation.reserved_until <= scheduling_now(the_crm) AS is_over, is_place(appointment, opening, request) AS same_place
     INTO known

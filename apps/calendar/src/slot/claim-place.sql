@@ -14,9 +14,15 @@ CREATE OR REPLACE FUNCTION unavailable_answer(reason text) RETURNS jsonb LANGUAG
     WHEN 'private' THEN 'The appointment is not publicly bookable.'
     WHEN 'closed' THEN
       'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
-      'or it was made by a booking and lies in no bookable timeslot.'
+      'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
+$$;
+
+-- What a booking answers that names a timeslot which does not exist. One that was made from hours has been removed with them: others can be offered instead, as
+-- when it had been hidden.
+CREATE OR REPLACE FUNCTION missing_timeslot_answer(reference text) RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN reference LIKE '%@hours' THEN unavailable_answer('closed') ELSE error_answer('timeslot.not_found') END
 $$;
 
 CREATE OR REPLACE FUNCTION is_unavailable(answer jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
@@ -62,7 +68,7 @@ BEGIN
     overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
-    IF NOT FOUND THEN rejection := error_answer('timeslot.not_found'); RETURN NEXT; RETURN; END IF;
+    IF NOT FOUND THEN rejection := missing_timeslot_answer(named.reference); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
        OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;

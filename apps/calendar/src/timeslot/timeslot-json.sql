@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION timeslot_json(timeslot timeslot) RETURNS TABLE (conte
       timeslot.default_capacity AS "defaultCapacity",
       timeslot.default_accept_bookings AS "defaultAcceptBookings",
       (SELECT location_json.content FROM location_json(timeslot.address)) AS address,
-      timeslot.state
+      timeslot.state,
+      timeslot.from_hours IN ('MADE', 'HIDDEN') IS TRUE AS "fromHours"
   ) AS fields
 $$;

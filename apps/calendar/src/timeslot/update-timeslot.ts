@@ -27,7 +27,7 @@ export interface UpdatedTimeslot {
 }
 
 /**
- * Changes the fields that are given (interface 4.1). Rejects with `timeslot.invalid`, `timeslot.not_found`,
+ * Changes the fields that are given (interface 4.1). One that was made from hours is the CRM's from now on. Rejects with `timeslot.invalid`, `timeslot.not_found`,
  * `provider.not_found`, or with `timeslot.has_appointments` when the change would orphan an appointment that is not
  * cancelled.
  */
@@ -47,6 +47,7 @@ export async function updateTimeslot(
         defaultCapacity: request.defaultCapacity ?? timeslot.defaultCapacity,
         defaultAcceptBookings: request.defaultAcceptBookings ?? timeslot.defaultAcceptBookings,
         state: request.state ?? timeslot.state,
+        fromHours: timeslot.fromHours && 'CHANGED',
       })
       .where('crmId', '=', request.crmId)
       .where('id', '=', timeslot.id)

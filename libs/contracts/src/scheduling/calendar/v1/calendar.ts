@@ -1928,6 +1928,128 @@ export interface DeleteInvitationRequest {
 export interface DeleteInvitationResponse {
 }
 
+/** When a resource is open on the days to which it belongs, by the clock on the wall in the provider's time zone. */
+export interface HoursWindow {
+  /** "1" (Monday) to "7" (Sunday). Empty in an exception. */
+  weekdays: string[];
+  /** HH:MM. */
+  from: string;
+  /** HH:MM, or 24:00. Before from: on the next day. */
+  to: string;
+  /** In minutes. */
+  raster: number;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
+  address?: Location | undefined;
+}
+
+/** Replaces the weekly windows on some days. Of several with the same day, the last one counts. */
+export interface HoursException {
+  /** Dates, YYYY-MM-DD, both inclusive. */
+  from: string;
+  to: string;
+  /** None: closed. */
+  windows: HoursWindow[];
+  note?: string | undefined;
+}
+
+export interface Hours {
+  weekly: HoursWindow[];
+  exceptions: HoursException[];
+  /** Dates, YYYY-MM-DD, both inclusive. */
+  validFrom?: string | undefined;
+  validUntil?:
+    | string
+    | undefined;
+  /** For how many days timeslots are made, with today: 1 to 400. */
+  aheadDays: number;
+}
+
+/** Appointments that are not cancelled and do not lie within hours that were just set. */
+export interface HoursConflicts {
+  /** By start: the first 500. */
+  appointmentReferences: string[];
+  /** How many there are. */
+  total: number;
+}
+
+export interface PutHoursRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+  hours?: Hours | undefined;
+}
+
+export interface PutHoursResponse {
+  /** The hours as an object of the REST interface. */
+  json: Buffer;
+  conflicts?: HoursConflicts | undefined;
+}
+
+export interface PutHoursOfResourcesRequest {
+  crmId: string;
+  providerReference: string;
+  /** 1 to 20. */
+  resourceReferences: string[];
+  hours?: Hours | undefined;
+}
+
+export interface PutHoursOfResourcesResponse {
+  /** The hours of each resource as objects of the REST interface, in the order of the request, separated by commas. */
+  json: Buffer;
+  /** Of all of the resources. */
+  conflicts?: HoursConflicts | undefined;
+}
+
+export interface GetHoursRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+}
+
+export interface GetHoursResponse {
+  /** As in PutHoursResponse. */
+  json: Buffer;
+}
+
+export interface DeleteHoursRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+}
+
+export interface DeleteHoursResponse {
+  conflicts?: HoursConflicts | undefined;
+}
+
+export interface ListHoursRequest {
+  crmId: string;
+  providerReference?: string | undefined;
+}
+
+export interface ListHoursResponse {
+  hours: HoursOverview[];
+}
+
+export interface HoursOverview {
+  providerReference: string;
+  resourceReference: string;
+  /** In which the timeslots have been made. */
+  timeZone: string;
+  /** YYYY-MM-DD: the days for which they have been made, both inclusive. */
+  madeFrom: string;
+  madeUntil: string;
+  aheadDays: number;
+  /** When the next day is made. */
+  dueAt?:
+    | Date
+    | undefined;
+  /** Of those that are not over: made from the hours; hidden, because the hours have changed; changed by the CRM. */
+  timeslots: number;
+  hidden: number;
+  changed: number;
+}
+
 function createBasePostalAddress(): PostalAddress {
   return { city: undefined, countryCode: undefined, street: undefined, number: undefined, zip: undefined };
 }
@@ -17079,6 +17201,1290 @@ export const DeleteInvitationResponse: MessageFns<DeleteInvitationResponse> = {
   },
 };
 
+function createBaseHoursWindow(): HoursWindow {
+  return {
+    weekdays: [],
+    from: "",
+    to: "",
+    raster: 0,
+    defaultCapacity: 0,
+    defaultAcceptBookings: false,
+    address: undefined,
+  };
+}
+
+export const HoursWindow: MessageFns<HoursWindow> = {
+  encode(message: HoursWindow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.weekdays) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.from !== "") {
+      writer.uint32(18).string(message.from);
+    }
+    if (message.to !== "") {
+      writer.uint32(26).string(message.to);
+    }
+    if (message.raster !== 0) {
+      writer.uint32(32).uint32(message.raster);
+    }
+    if (message.defaultCapacity !== 0) {
+      writer.uint32(40).uint32(message.defaultCapacity);
+    }
+    if (message.defaultAcceptBookings !== false) {
+      writer.uint32(48).bool(message.defaultAcceptBookings);
+    }
+    if (message.address !== undefined) {
+      Location.encode(message.address, writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HoursWindow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHoursWindow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.weekdays.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.raster = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.defaultCapacity = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.defaultAcceptBookings = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.address = Location.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HoursWindow>): HoursWindow {
+    return HoursWindow.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HoursWindow>): HoursWindow {
+    const message = createBaseHoursWindow();
+    message.weekdays = object.weekdays?.map((e) => e) || [];
+    message.from = object.from ?? "";
+    message.to = object.to ?? "";
+    message.raster = object.raster ?? 0;
+    message.defaultCapacity = object.defaultCapacity ?? 0;
+    message.defaultAcceptBookings = object.defaultAcceptBookings ?? false;
+    message.address = (object.address !== undefined && object.address !== null)
+      ? Location.fromPartial(object.address)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseHoursException(): HoursException {
+  return { from: "", to: "", windows: [], note: undefined };
+}
+
+export const HoursException: MessageFns<HoursException> = {
+  encode(message: HoursException, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.from !== "") {
+      writer.uint32(10).string(message.from);
+    }
+    if (message.to !== "") {
+      writer.uint32(18).string(message.to);
+    }
+    for (const v of message.windows) {
+      HoursWindow.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.note !== undefined) {
+      writer.uint32(34).string(message.note);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HoursException {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHoursException();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.windows.push(HoursWindow.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HoursException>): HoursException {
+    return HoursException.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HoursException>): HoursException {
+    const message = createBaseHoursException();
+    message.from = object.from ?? "";
+    message.to = object.to ?? "";
+    message.windows = object.windows?.map((e) => HoursWindow.fromPartial(e)) || [];
+    message.note = object.note ?? undefined;
+    return message;
+  },
+};
+
+function createBaseHours(): Hours {
+  return { weekly: [], exceptions: [], validFrom: undefined, validUntil: undefined, aheadDays: 0 };
+}
+
+export const Hours: MessageFns<Hours> = {
+  encode(message: Hours, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.weekly) {
+      HoursWindow.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.exceptions) {
+      HoursException.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.validFrom !== undefined) {
+      writer.uint32(26).string(message.validFrom);
+    }
+    if (message.validUntil !== undefined) {
+      writer.uint32(34).string(message.validUntil);
+    }
+    if (message.aheadDays !== 0) {
+      writer.uint32(40).uint32(message.aheadDays);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Hours {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHours();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.weekly.push(HoursWindow.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.exceptions.push(HoursException.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.validFrom = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.validUntil = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.aheadDays = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Hours>): Hours {
+    return Hours.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Hours>): Hours {
+    const message = createBaseHours();
+    message.weekly = object.weekly?.map((e) => HoursWindow.fromPartial(e)) || [];
+    message.exceptions = object.exceptions?.map((e) => HoursException.fromPartial(e)) || [];
+    message.validFrom = object.validFrom ?? undefined;
+    message.validUntil = object.validUntil ?? undefined;
+    message.aheadDays = object.aheadDays ?? 0;
+    return message;
+  },
+};
+
+function createBaseHoursConflicts(): HoursConflicts {
+  return { appointmentReferences: [], total: 0 };
+}
+
+export const HoursConflicts: MessageFns<HoursConflicts> = {
+  encode(message: HoursConflicts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.appointmentReferences) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.total !== 0) {
+      writer.uint32(16).uint32(message.total);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HoursConflicts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHoursConflicts();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.appointmentReferences.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HoursConflicts>): HoursConflicts {
+    return HoursConflicts.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HoursConflicts>): HoursConflicts {
+    const message = createBaseHoursConflicts();
+    message.appointmentReferences = object.appointmentReferences?.map((e) => e) || [];
+    message.total = object.total ?? 0;
+    return message;
+  },
+};
+
+function createBasePutHoursRequest(): PutHoursRequest {
+  return { crmId: "", providerReference: "", resourceReference: "", hours: undefined };
+}
+
+export const PutHoursRequest: MessageFns<PutHoursRequest> = {
+  encode(message: PutHoursRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.hours !== undefined) {
+      Hours.encode(message.hours, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutHoursRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutHoursRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hours = Hours.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutHoursRequest>): PutHoursRequest {
+    return PutHoursRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutHoursRequest>): PutHoursRequest {
+    const message = createBasePutHoursRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.hours = (object.hours !== undefined && object.hours !== null) ? Hours.fromPartial(object.hours) : undefined;
+    return message;
+  },
+};
+
+function createBasePutHoursResponse(): PutHoursResponse {
+  return { json: Buffer.alloc(0), conflicts: undefined };
+}
+
+export const PutHoursResponse: MessageFns<PutHoursResponse> = {
+  encode(message: PutHoursResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.conflicts !== undefined) {
+      HoursConflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutHoursResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutHoursResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutHoursResponse>): PutHoursResponse {
+    return PutHoursResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutHoursResponse>): PutHoursResponse {
+    const message = createBasePutHoursResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
+      ? HoursConflicts.fromPartial(object.conflicts)
+      : undefined;
+    return message;
+  },
+};
+
+function createBasePutHoursOfResourcesRequest(): PutHoursOfResourcesRequest {
+  return { crmId: "", providerReference: "", resourceReferences: [], hours: undefined };
+}
+
+export const PutHoursOfResourcesRequest: MessageFns<PutHoursOfResourcesRequest> = {
+  encode(message: PutHoursOfResourcesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    for (const v of message.resourceReferences) {
+      writer.uint32(26).string(v!);
+    }
+    if (message.hours !== undefined) {
+      Hours.encode(message.hours, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutHoursOfResourcesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutHoursOfResourcesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReferences.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hours = Hours.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutHoursOfResourcesRequest>): PutHoursOfResourcesRequest {
+    return PutHoursOfResourcesRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutHoursOfResourcesRequest>): PutHoursOfResourcesRequest {
+    const message = createBasePutHoursOfResourcesRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReferences = object.resourceReferences?.map((e) => e) || [];
+    message.hours = (object.hours !== undefined && object.hours !== null) ? Hours.fromPartial(object.hours) : undefined;
+    return message;
+  },
+};
+
+function createBasePutHoursOfResourcesResponse(): PutHoursOfResourcesResponse {
+  return { json: Buffer.alloc(0), conflicts: undefined };
+}
+
+export const PutHoursOfResourcesResponse: MessageFns<PutHoursOfResourcesResponse> = {
+  encode(message: PutHoursOfResourcesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.conflicts !== undefined) {
+      HoursConflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutHoursOfResourcesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutHoursOfResourcesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutHoursOfResourcesResponse>): PutHoursOfResourcesResponse {
+    return PutHoursOfResourcesResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutHoursOfResourcesResponse>): PutHoursOfResourcesResponse {
+    const message = createBasePutHoursOfResourcesResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
+      ? HoursConflicts.fromPartial(object.conflicts)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseGetHoursRequest(): GetHoursRequest {
+  return { crmId: "", providerReference: "", resourceReference: "" };
+}
+
+export const GetHoursRequest: MessageFns<GetHoursRequest> = {
+  encode(message: GetHoursRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetHoursRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetHoursRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetHoursRequest>): GetHoursRequest {
+    return GetHoursRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetHoursRequest>): GetHoursRequest {
+    const message = createBaseGetHoursRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    return message;
+  },
+};
+
+function createBaseGetHoursResponse(): GetHoursResponse {
+  return { json: Buffer.alloc(0) };
+}
+
+export const GetHoursResponse: MessageFns<GetHoursResponse> = {
+  encode(message: GetHoursResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetHoursResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetHoursResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetHoursResponse>): GetHoursResponse {
+    return GetHoursResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetHoursResponse>): GetHoursResponse {
+    const message = createBaseGetHoursResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    return message;
+  },
+};
+
+function createBaseDeleteHoursRequest(): DeleteHoursRequest {
+  return { crmId: "", providerReference: "", resourceReference: "" };
+}
+
+export const DeleteHoursRequest: MessageFns<DeleteHoursRequest> = {
+  encode(message: DeleteHoursRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteHoursRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteHoursRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteHoursRequest>): DeleteHoursRequest {
+    return DeleteHoursRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteHoursRequest>): DeleteHoursRequest {
+    const message = createBaseDeleteHoursRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteHoursResponse(): DeleteHoursResponse {
+  return { conflicts: undefined };
+}
+
+export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
+  encode(message: DeleteHoursResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.conflicts !== undefined) {
+      HoursConflicts.encode(message.conflicts, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteHoursResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteHoursResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteHoursResponse>): DeleteHoursResponse {
+    return DeleteHoursResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteHoursResponse>): DeleteHoursResponse {
+    const message = createBaseDeleteHoursResponse();
+    message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
+      ? HoursConflicts.fromPartial(object.conflicts)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListHoursRequest(): ListHoursRequest {
+  return { crmId: "", providerReference: undefined };
+}
+
+export const ListHoursRequest: MessageFns<ListHoursRequest> = {
+  encode(message: ListHoursRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== undefined) {
+      writer.uint32(18).string(message.providerReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListHoursRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListHoursRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListHoursRequest>): ListHoursRequest {
+    return ListHoursRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListHoursRequest>): ListHoursRequest {
+    const message = createBaseListHoursRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListHoursResponse(): ListHoursResponse {
+  return { hours: [] };
+}
+
+export const ListHoursResponse: MessageFns<ListHoursResponse> = {
+  encode(message: ListHoursResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.hours) {
+      HoursOverview.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListHoursResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListHoursResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.hours.push(HoursOverview.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListHoursResponse>): ListHoursResponse {
+    return ListHoursResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListHoursResponse>): ListHoursResponse {
+    const message = createBaseListHoursResponse();
+    message.hours = object.hours?.map((e) => HoursOverview.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseHoursOverview(): HoursOverview {
+  return {
+    providerReference: "",
+    resourceReference: "",
+    timeZone: "",
+    madeFrom: "",
+    madeUntil: "",
+    aheadDays: 0,
+    dueAt: undefined,
+    timeslots: 0,
+    hidden: 0,
+    changed: 0,
+  };
+}
+
+export const HoursOverview: MessageFns<HoursOverview> = {
+  encode(message: HoursOverview, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.providerReference !== "") {
+      writer.uint32(10).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(18).string(message.resourceReference);
+    }
+    if (message.timeZone !== "") {
+      writer.uint32(26).string(message.timeZone);
+    }
+    if (message.madeFrom !== "") {
+      writer.uint32(34).string(message.madeFrom);
+    }
+    if (message.madeUntil !== "") {
+      writer.uint32(42).string(message.madeUntil);
+    }
+    if (message.aheadDays !== 0) {
+      writer.uint32(48).uint32(message.aheadDays);
+    }
+    if (message.dueAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.dueAt), writer.uint32(58).fork()).join();
+    }
+    if (message.timeslots !== 0) {
+      writer.uint32(64).uint32(message.timeslots);
+    }
+    if (message.hidden !== 0) {
+      writer.uint32(72).uint32(message.hidden);
+    }
+    if (message.changed !== 0) {
+      writer.uint32(80).uint32(message.changed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HoursOverview {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHoursOverview();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.timeZone = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.madeFrom = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.madeUntil = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.aheadDays = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.dueAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.timeslots = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.hidden = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.changed = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HoursOverview>): HoursOverview {
+    return HoursOverview.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HoursOverview>): HoursOverview {
+    const message = createBaseHoursOverview();
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.timeZone = object.timeZone ?? "";
+    message.madeFrom = object.madeFrom ?? "";
+    message.madeUntil = object.madeUntil ?? "";
+    message.aheadDays = object.aheadDays ?? 0;
+    message.dueAt = object.dueAt ?? undefined;
+    message.timeslots = object.timeslots ?? 0;
+    message.hidden = object.hidden ?? 0;
+    message.changed = object.changed ?? 0;
+    return message;
+  },
+};
+
 /**
  * Availability windows of a provider's resources.
  *
@@ -19120,6 +20526,203 @@ export const BookingServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BookingServiceClient;
   service: typeof BookingServiceService;
+  serviceName: string;
+};
+
+/**
+ * Opening hours of resources: rules from which calendar makes bookable timeslots, for a number of days ahead, in the provider's time zone. A resource has one set
+ * of hours. For the gateway.
+ */
+export type HoursServiceService = typeof HoursServiceService;
+export const HoursServiceService = {
+  /**
+   * Sets the hours of a resource. Timeslots that were made from hours and that these do not have are removed, or hidden if they have appointments that are not
+   * cancelled; those that are missing are made, in the same transaction. Repeated, it changes nothing. INVALID_ARGUMENT (hours.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  putHours: {
+    path: "/scheduling.calendar.v1.HoursService/PutHours" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PutHoursRequest): Buffer => Buffer.from(PutHoursRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PutHoursRequest => PutHoursRequest.decode(value),
+    responseSerialize: (value: PutHoursResponse): Buffer => Buffer.from(PutHoursResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PutHoursResponse => PutHoursResponse.decode(value),
+  },
+  /** The same hours for several resources, in one transaction. INVALID_ARGUMENT (hours.invalid), NOT_FOUND (provider.not_found). */
+  putHoursOfResources: {
+    path: "/scheduling.calendar.v1.HoursService/PutHoursOfResources" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PutHoursOfResourcesRequest): Buffer =>
+      Buffer.from(PutHoursOfResourcesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PutHoursOfResourcesRequest => PutHoursOfResourcesRequest.decode(value),
+    responseSerialize: (value: PutHoursOfResourcesResponse): Buffer =>
+      Buffer.from(PutHoursOfResourcesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PutHoursOfResourcesResponse => PutHoursOfResourcesResponse.decode(value),
+  },
+  /** NOT_FOUND (provider.not_found, hours.not_found). */
+  getHours: {
+    path: "/scheduling.calendar.v1.HoursService/GetHours" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetHoursRequest): Buffer => Buffer.from(GetHoursRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetHoursRequest => GetHoursRequest.decode(value),
+    responseSerialize: (value: GetHoursResponse): Buffer => Buffer.from(GetHoursResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetHoursResponse => GetHoursResponse.decode(value),
+  },
+  /** Removes the hours of a resource, if there are any, as if they were replaced by hours without windows. NOT_FOUND (provider.not_found). */
+  deleteHours: {
+    path: "/scheduling.calendar.v1.HoursService/DeleteHours" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteHoursRequest): Buffer => Buffer.from(DeleteHoursRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteHoursRequest => DeleteHoursRequest.decode(value),
+    responseSerialize: (value: DeleteHoursResponse): Buffer => Buffer.from(DeleteHoursResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteHoursResponse => DeleteHoursResponse.decode(value),
+  },
+} as const;
+
+export interface HoursServiceServer extends UntypedServiceImplementation {
+  /**
+   * Sets the hours of a resource. Timeslots that were made from hours and that these do not have are removed, or hidden if they have appointments that are not
+   * cancelled; those that are missing are made, in the same transaction. Repeated, it changes nothing. INVALID_ARGUMENT (hours.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  putHours: handleUnaryCall<PutHoursRequest, PutHoursResponse>;
+  /** The same hours for several resources, in one transaction. INVALID_ARGUMENT (hours.invalid), NOT_FOUND (provider.not_found). */
+  putHoursOfResources: handleUnaryCall<PutHoursOfResourcesRequest, PutHoursOfResourcesResponse>;
+  /** NOT_FOUND (provider.not_found, hours.not_found). */
+  getHours: handleUnaryCall<GetHoursRequest, GetHoursResponse>;
+  /** Removes the hours of a resource, if there are any, as if they were replaced by hours without windows. NOT_FOUND (provider.not_found). */
+  deleteHours: handleUnaryCall<DeleteHoursRequest, DeleteHoursResponse>;
+}
+
+export interface HoursServiceClient extends Client {
+  /**
+   * Sets the hours of a resource. Timeslots that were made from hours and that these do not have are removed, or hidden if they have appointments that are not
+   * cancelled; those that are missing are made, in the same transaction. Repeated, it changes nothing. INVALID_ARGUMENT (hours.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  putHours(
+    request: PutHoursRequest,
+    callback: (error: ServiceError | null, response: PutHoursResponse) => void,
+  ): ClientUnaryCall;
+  putHours(
+    request: PutHoursRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PutHoursResponse) => void,
+  ): ClientUnaryCall;
+  putHours(
+    request: PutHoursRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PutHoursResponse) => void,
+  ): ClientUnaryCall;
+  /** The same hours for several resources, in one transaction. INVALID_ARGUMENT (hours.invalid), NOT_FOUND (provider.not_found). */
+  putHoursOfResources(
+    request: PutHoursOfResourcesRequest,
+    callback: (error: ServiceError | null, response: PutHoursOfResourcesResponse) => void,
+  ): ClientUnaryCall;
+  putHoursOfResources(
+    request: PutHoursOfResourcesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PutHoursOfResourcesResponse) => void,
+  ): ClientUnaryCall;
+  putHoursOfResources(
+    request: PutHoursOfResourcesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PutHoursOfResourcesResponse) => void,
+  ): ClientUnaryCall;
+  /** NOT_FOUND (provider.not_found, hours.not_found). */
+  getHours(
+    request: GetHoursRequest,
+    callback: (error: ServiceError | null, response: GetHoursResponse) => void,
+  ): ClientUnaryCall;
+  getHours(
+    request: GetHoursRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetHoursResponse) => void,
+  ): ClientUnaryCall;
+  getHours(
+    request: GetHoursRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetHoursResponse) => void,
+  ): ClientUnaryCall;
+  /** Removes the hours of a resource, if there are any, as if they were replaced by hours without windows. NOT_FOUND (provider.not_found). */
+  deleteHours(
+    request: DeleteHoursRequest,
+    callback: (error: ServiceError | null, response: DeleteHoursResponse) => void,
+  ): ClientUnaryCall;
+  deleteHours(
+    request: DeleteHoursRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteHoursResponse) => void,
+  ): ClientUnaryCall;
+  deleteHours(
+    request: DeleteHoursRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteHoursResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const HoursServiceClient = makeGenericClientConstructor(
+  HoursServiceService,
+  "scheduling.calendar.v1.HoursService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HoursServiceClient;
+  service: typeof HoursServiceService;
+  serviceName: string;
+};
+
+/** What has been made from opening hours. For operators, not for the gateway. */
+export type HoursOverviewServiceService = typeof HoursOverviewServiceService;
+export const HoursOverviewServiceService = {
+  /** The resources of a CRM that have hours, or of one of its providers, by provider and resource, at most 500. NOT_FOUND (provider.not_found). */
+  listHours: {
+    path: "/scheduling.calendar.v1.HoursOverviewService/ListHours" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListHoursRequest): Buffer => Buffer.from(ListHoursRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListHoursRequest => ListHoursRequest.decode(value),
+    responseSerialize: (value: ListHoursResponse): Buffer => Buffer.from(ListHoursResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListHoursResponse => ListHoursResponse.decode(value),
+  },
+} as const;
+
+export interface HoursOverviewServiceServer extends UntypedServiceImplementation {
+  /** The resources of a CRM that have hours, or of one of its providers, by provider and resource, at most 500. NOT_FOUND (provider.not_found). */
+  listHours: handleUnaryCall<ListHoursRequest, ListHoursResponse>;
+}
+
+export interface HoursOverviewServiceClient extends Client {
+  /** The resources of a CRM that have hours, or of one of its providers, by provider and resource, at most 500. NOT_FOUND (provider.not_found). */
+  listHours(
+    request: ListHoursRequest,
+    callback: (error: ServiceError | null, response: ListHoursResponse) => void,
+  ): ClientUnaryCall;
+  listHours(
+    request: ListHoursRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListHoursResponse) => void,
+  ): ClientUnaryCall;
+  listHours(
+    request: ListHoursRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListHoursResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const HoursOverviewServiceClient = makeGenericClientConstructor(
+  HoursOverviewServiceService,
+  "scheduling.calendar.v1.HoursOverviewService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HoursOverviewServiceClient;
+  service: typeof HoursOverviewServiceService;
   serviceName: string;
 };
 
