@@ -25,6 +25,8 @@ export interface Timeslot {
   reference: string;
   start: string;
   end: string;
+  state: string;
+  fromHours: boolean;
   appointments: Appointment[];
 }
 

@@ -12,6 +12,7 @@ import {
   type TestCrm,
   unique,
 } from '@scheduling/test-stack/crm';
+import { hoursAt, newHours, newWeeklyWindow, newWindow } from './hours.ts';
 import { invitationsAt, newInvitation, openBookingPage } from './invitations.ts';
 
 /** Which values a kind of field accepts and rejects, given its maximum length. */
@@ -125,6 +126,46 @@ const dateTime: Kind = {
     '0000-01-01T10:00',
     '+12030-01-01T10:00',
   ],
+};
+const date: Kind = {
+  maxLength: 0,
+  accepts: () => [],
+  refuses: () => [
+    ...noText,
+    'tomorrow',
+    '2031-02-29',
+    '2031-13-01',
+    '2031-3-3',
+    '20310303',
+    '03.03.2031',
+    '2031-03-03T09:00',
+    '2031-03-03\n',
+    '1899-12-31',
+    '9999-01-01',
+    '0000-01-01',
+  ],
+};
+const timeOfDay: Kind = {
+  maxLength: 0,
+  accepts: () => ['00:00', '09:01'],
+  refuses: () => [
+    ...noText,
+    'noon',
+    '9:00',
+    '24:00',
+    '09:60',
+    '0900',
+    '9am',
+    '09:00:00',
+    '09:00Z',
+    ' 09:00',
+    '09:00\n',
+  ],
+};
+const endTimeOfDay: Kind = {
+  ...timeOfDay,
+  accepts: () => ['00:00', '08:59', '23:59', '24:00'],
+  refuses: () => [...timeOfDay.refuses(0).filter((value) => value !== '24:00'), '24:01', '25:00'],
 };
 const integerOf = (minimum: number, maximum: number): Kind => ({
   maxLength: 0,
@@ -298,6 +339,23 @@ const detailFields: Field[] = [
 ];
 const details = (): Record<string, unknown> => ({ ...changeable(), price: { value: 1, currency: 'EUR' } });
 
+const windowFields = (pointer: string): Field[] => [
+  { pointer: `${pointer}/from`, kind: timeOfDay, required: true },
+  { pointer: `${pointer}/to`, kind: endTimeOfDay, required: true },
+  { pointer: `${pointer}/raster`, kind: raster, required: true, accepts: [1, 180] },
+  { pointer: `${pointer}/defaultCapacity`, kind: capacity, required: true, accepts: [0, 1_000_000] },
+  { pointer: `${pointer}/defaultAcceptBookings`, kind: flag, required: true },
+  {
+    pointer: `${pointer}/address`,
+    kind: {
+      ...text,
+      refuses: (maxLength) =>
+        text.refuses(maxLength).filter((value) => typeof value !== 'object' || Array.isArray(value)),
+    },
+  },
+  ...addressFields(`${pointer}/address`, ['city', 'zip', 'country', 'street', 'number']),
+];
+
 const operations: Record<string, Operation> = {
   'create user (2.1)': {
     body: () => ({ reference: `${unique('r')}@test`, ...newPerson() }),
@@ -419,6 +477,73 @@ const operations: Record<string, Operation> = {
       { pointer: '/defaultCapacity', kind: capacity, accepts: [0, 1_000_000], nullable: false },
       { pointer: '/defaultAcceptBookings', kind: flag, nullable: false },
       { pointer: '/state', kind: oneOf('CREATED', 'BOOKABLE'), nullable: false },
+    ],
+  },
+  'set opening hours (14)': {
+    body: () => {
+      const address = { city: 'c', zip: 'z', country: 'DE', street: 's', number: '1' };
+      return newHours({
+        weekly: [newWeeklyWindow({ weekdays: ['7', '6'], address: { ...address } })],
+        exceptions: [{ from: '2031-03-03', to: '2031-03-04', windows: [newWindow({ address })], note: 'n' }],
+        validUntil: '2031-12-31',
+        aheadDays: 1,
+      });
+    },
+    send: (body) => crm.put(hoursAt(practice), body),
+    fields: [
+      {
+        pointer: '/weekly',
+        kind: list,
+        required: true,
+        accepts: [[], Array.from({ length: 50 }, () => newWeeklyWindow())],
+        refuses: [Array.from({ length: 51 }, () => ({}))],
+      },
+      {
+        pointer: '/weekly/0/weekdays',
+        kind: list,
+        required: true,
+        refuses: [[], ['1', '2', '1'], ['1', '2', '3', '4', '5', '6', '7', '1']],
+      },
+      {
+        pointer: '/weekly/0/weekdays/0',
+        kind: { ...oneOf('1', '2', '3'), refuses: () => [...noText, ' 1', '0', '8', 'Monday', ''] },
+        nullable: false,
+      },
+      ...windowFields('/weekly/0'),
+      { pointer: '/exceptions', kind: list, accepts: [[]], refuses: [Array.from({ length: 401 }, () => ({}))] },
+      { pointer: '/exceptions/0/from', kind: date, required: true, accepts: ['1900-01-01', '2031-03-04'] },
+      { pointer: '/exceptions/0/to', kind: date, required: true, accepts: ['2031-03-03', '9998-12-31'] },
+      {
+        pointer: '/exceptions/0/windows',
+        kind: list,
+        required: true,
+        accepts: [[], Array.from({ length: 50 }, () => newWindow())],
+        refuses: [Array.from({ length: 51 }, () => ({}))],
+      },
+      ...windowFields('/exceptions/0/windows/0'),
+      { pointer: '/exceptions/0/note', kind: text, maxLength: 1_023 },
+      { pointer: '/validFrom', kind: date, accepts: ['1900-01-01', ''] },
+      { pointer: '/validUntil', kind: date, accepts: ['9998-12-31', ''] },
+      { pointer: '/aheadDays', kind: integerOf(1, 400), accepts: [1, 400] },
+    ],
+  },
+  'set opening hours of several resources (14)': {
+    body: () => newHours({ resourceReferences: [practice.resource, 'other@test'] }),
+    send: (body) => crm.put(`${practice.at}/hours`, body),
+    fields: [
+      {
+        pointer: '/resourceReferences',
+        kind: list,
+        required: true,
+        accepts: [Array.from({ length: 20 }, (_, index) => `room-${index}@test`)],
+        refuses: [[], ['r@test', 'r@test'], Array.from({ length: 21 }, (_, index) => `room-${index}@test`)],
+      },
+      { pointer: '/resourceReferences/0', kind: ownReference, nullable: false, refuses: ['', ' '] },
+      { pointer: '/weekly', kind: list, required: true },
+      { pointer: '/exceptions', kind: list },
+      { pointer: '/validFrom', kind: date },
+      { pointer: '/validUntil', kind: date },
+      { pointer: '/aheadDays', kind: integerOf(1, 400) },
     ],
   },
   'create appointment (2.5, 2.6)': {

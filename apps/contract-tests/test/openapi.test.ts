@@ -41,6 +41,8 @@ const order = [
   'updateUser',
   'createTimeslots',
   'updateTimeslot',
+  'putHours',
+  'putHoursOfResources',
   'createAppointment',
   'updateAppointment',
   'createCustomer',
@@ -242,7 +244,7 @@ function exampleAnswers({ operation }: Place, status: number): unknown[] {
 function withoutChance(answer: unknown): unknown {
   const text = JSON.stringify(Array.isArray(answer) ? answer.slice(0, 1) : answer);
   return JSON.parse(text.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid'), (name, value: unknown) => {
-    if (['requestedAt', 'createdAt', 'now'].includes(name)) return 'time';
+    if (['requestedAt', 'createdAt', 'now', 'madeUntil'].includes(name)) return 'time';
     if (name === 'secret') return 'secret';
     if (name === 'url' && String(value).endsWith('.ics')) return 'calendar';
     if (name === 'url' && String(value).includes('?for=')) return 'invitation';

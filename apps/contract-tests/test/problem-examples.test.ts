@@ -6,6 +6,7 @@ import { codesIn } from '@scheduling/test-stack/api-document';
 import { type Answer, apiDocument, createClient, path, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, newAppointment, newTimeslot, type TestCrm, unique } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { newHours, newWeeklyWindow } from './hours.ts';
 import { inDays } from './invitations.ts';
 import { bookUntilMailWaits, mailsAt, sentMails } from './mails.ts';
 import { withLockedRow } from './lost-answers.ts';
@@ -278,6 +279,8 @@ const requests: Record<string, () => Promise<Answer>> = {
   'sandbox.invalid': put('/sandbox/clock', { now: '2099-01-01T00:00Z' }),
   'sandbox.invalid-parameter': get('/sandbox/mails', { cursor: 'none' }),
   'sandbox.not_found': async () => (await createCrm()).get('/sandbox/clock'),
+  'hours.invalid': put(`${at}/resource/room-1%40acme/hours`, newHours({ weekly: [newWeeklyWindow({ raster: 240 })] })),
+  'hours.not_found': get(`${at}/resource/room-1%40acme/hours`),
   'calendar.not_found': remove(`${at}/calendars/other%40acme`),
   'booking_rules.invalid': put(`${at}/booking-rules`, { embedOn: ['http://www.acme.example'] }),
   'calendar.reference_taken': post(`${at}/calendars`, { ...calendar, details: 'NAMES' }),

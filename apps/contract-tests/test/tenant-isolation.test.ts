@@ -214,7 +214,7 @@ function documentedReferences(operationId: string): string[] {
 }
 
 function isReferenceName(name: string): boolean {
-  return /(?:^ref|Ref)(?:erence)?$|Id$/.test(name) || name === 'reference';
+  return /(?:^ref|Ref)(?:erences?)?$|Id$/.test(name) || name === 'reference';
 }
 
 function referencesIn(schema: unknown, at: string): string[] {

@@ -37,9 +37,10 @@ describe('timeslots (interface 4.1)', () => {
         address: { ...rest, countryCode: country },
         start: '2031-03-03T09:00:00Z',
         end: '2031-03-03T11:00:00Z',
+        fromHours: false,
         appointments: [],
       },
-      { ...second, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', appointments: [] },
+      { ...second, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', fromHours: false, appointments: [] },
     ]);
     const again = await crm.post(timeslots(), { timeslots: [first, second] });
     expect(again.status).toBe(200);
@@ -178,6 +179,7 @@ describe('timeslots (interface 4.1)', () => {
         address: null,
         start: '2031-03-03T07:00:00Z',
         end: '2031-03-03T11:00:00Z',
+        fromHours: false,
         appointments: [],
         defaultCapacity: 7,
         state: 'CREATED',

@@ -78,6 +78,12 @@ const tags = [
       'Only a timeslot in the state `BOOKABLE` can be booked. A retry creates timeslots without a reference again, unless it has the same `Idempotency-Key`.',
   },
   {
+    name: 'Opening hours',
+    description:
+      'When a resource is open: weekly windows and exceptions, by the clock of the provider’s time zone. Bookable timeslots are made from them at once, and every day for the day that ' +
+      'comes into reach. Changed hours remove and add timeslots, and cancel nothing: the response lists the appointments outside of them.',
+  },
+  {
     name: 'Slots and bookings',
     description:
       'What can be booked, and bookings in one request. List the slots, and book one of them: this creates the appointment, the participation and, if necessary, the customer. ' +

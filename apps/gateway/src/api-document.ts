@@ -75,6 +75,9 @@ function addExamples({ content }: Response, request: { hasBody: boolean }, examp
     media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
 }
 
+/** Rules of this gateway about control characters and times of day, which the registry of formats does not know. */
+const ownFormats = new Set<unknown>(['line', 'text', 'path-segment', 'time-of-day', 'end-time-of-day']);
+
 /** Moves every schema with a title to the components, once, and replaces it with references. */
 function nameComponents(node: unknown, schemas: Json): unknown {
   if (Array.isArray(node)) return node.map((each) => nameComponents(each, schemas));
@@ -85,8 +88,7 @@ function nameComponents(node: unknown, schemas: Json): unknown {
   const { title, format, documentedEnum } = replaced;
   // For the serializer only: a client would take it to mean that the field may be missing.
   if (replaced['default'] === null) delete replaced['default'];
-  // Rules of this gateway about control characters, which the registry of formats does not know.
-  if (format === 'line' || format === 'text' || format === 'path-segment') delete replaced['format'];
+  if (ownFormats.has(format)) delete replaced['format'];
   if (documentedEnum !== undefined) {
     delete replaced['documentedEnum'];
     replaced['enum'] = documentedEnum;

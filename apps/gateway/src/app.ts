@@ -26,6 +26,7 @@ import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
 import { emailVerificationRoutes } from './routes/email-verification.ts';
+import { hoursRoutes } from './routes/hours.ts';
 import { invitationRoutes } from './routes/invitations.ts';
 import { participationLinkRoutes } from './routes/participation-links.ts';
 import { participationMailRoutes } from './routes/participation-mails.ts';
@@ -123,6 +124,7 @@ function crmRoutes(
       providerRoutes(clients),
       staffRoutes(clients),
       timeslotRoutes(clients, dependencies.publicUrl, admission),
+      hoursRoutes(clients),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients, dependencies.publicUrl, admission),
       participationMailRoutes(clients),

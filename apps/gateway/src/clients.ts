@@ -2,6 +2,7 @@ import {
   AppointmentServiceService,
   BookingServiceService,
   CalendarSubscriptionServiceService,
+  HoursServiceService,
   InvitationServiceService,
   ParticipationServiceService,
   SandboxClockServiceService,
@@ -22,6 +23,7 @@ import { requireOwnCrm } from './require-own-crm.ts';
 export interface Clients extends Disposable {
   identity: AddressedClient<IdentityServiceService>;
   timeslots: AddressedClient<TimeslotServiceService>;
+  hours: AddressedClient<HoursServiceService>;
   appointments: AddressedClient<AppointmentServiceService>;
   participations: AddressedClient<ParticipationServiceService>;
   bookings: AddressedClient<BookingServiceService>;
@@ -53,6 +55,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
   return {
     identity: open(IdentityServiceService, 'identity', addresses.identityAddress),
     timeslots: open(TimeslotServiceService, 'calendar', addresses.calendarAddress),
+    hours: open(HoursServiceService, 'calendar', addresses.calendarAddress),
     appointments: open(AppointmentServiceService, 'calendar', addresses.calendarAddress),
     participations: open(ParticipationServiceService, 'calendar', addresses.calendarAddress),
     bookings: open(BookingServiceService, 'calendar', addresses.calendarAddress),

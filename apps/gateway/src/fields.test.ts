@@ -60,6 +60,49 @@ describe('an instant', () => {
   });
 });
 
+describe('a date', () => {
+  it.each(['2030-01-01', '2028-02-29', '1900-01-01', '9998-12-31'])('may be %s', (value) => {
+    expect(formats.date.passes(value)).toBe(true);
+  });
+
+  it.each([
+    '2030-02-30',
+    '2030-13-01',
+    '2100-02-29',
+    '1899-12-31',
+    '9999-01-01',
+    '2030-1-1',
+    '20300101',
+    '+002030-01-01',
+    '2030-01-01T10:00',
+    '2030-01-01[u-ca=hebrew]',
+    ' 2030-01-01',
+    '2030-01-01\n',
+  ])('is not %j', (value) => {
+    expect(formats.date.passes(value)).toBe(false);
+  });
+});
+
+describe('a time of day', () => {
+  it.each(['00:00', '09:05', '23:59'])('may be %s, also as an end', (value) => {
+    expect(formats['time-of-day'].passes(value)).toBe(true);
+    expect(formats['end-time-of-day'].passes(value)).toBe(true);
+  });
+
+  it('may be 24:00 only as an end', () => {
+    expect(formats['time-of-day'].passes('24:00')).toBe(false);
+    expect(formats['end-time-of-day'].passes('24:00')).toBe(true);
+  });
+
+  it.each(['9:00', '09:60', '24:01', '25:00', '09:00:00', '0900', '09.00', 'T09:00', '09:00Z', ' 09:00', '09:00\n'])(
+    'is not %j',
+    (value) => {
+      expect(formats['time-of-day'].passes(value)).toBe(false);
+      expect(formats['end-time-of-day'].passes(value)).toBe(false);
+    },
+  );
+});
+
 describe('an e-mail address', () => {
   it.each(['a@b', "o'neill+x@sub.example.org", 'jörg@bücher.example', '用户@例え.jp'])('may be %s', (value) => {
     expect(formats.email.passes(value)).toBe(true);

@@ -87,6 +87,31 @@ export function optionalDateTime(): TUnsafe<string | null> {
   });
 }
 
+const dateFormat = '`YYYY-MM-DD`';
+
+/** A day in the provider's time zone. `meaning` is a sentence. */
+export function date(meaning: string): TString {
+  return Type.String({ minLength: 1, format: 'date', description: `${meaning} ${dateFormat}.` });
+}
+
+export function optionalDate(meaning: string): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    format: 'date',
+    description: `${meaning} ${dateFormat}.`,
+  });
+}
+
+/** What the clock on the wall shows. `meaning` is a sentence. */
+export function timeOfDay(meaning: string): TString {
+  return Type.String({ minLength: 1, format: 'time-of-day', description: `${meaning} \`HH:MM\`.` });
+}
+
+/** The end of something, which may be at 24:00. `meaning` is a sentence. */
+export function endTimeOfDay(meaning: string): TString {
+  return Type.String({ minLength: 1, format: 'end-time-of-day', description: `${meaning} \`HH:MM\`, or \`24:00\`.` });
+}
+
 /** Where no provider says in which time zone a local one would be. `meaning` is a sentence. */
 export function nullableInstant(meaning: string): TUnsafe<string | null> {
   const description = `${meaning} A date-time with \`Z\` or a UTC offset, \`YYYY-MM-DDThh:mmZ\`; seconds are optional.`;
@@ -235,6 +260,18 @@ export const formats = {
     detail:
       'must be a date-time in the format YYYY-MM-DDThh:mm with Z or a UTC offset, optionally with seconds and a fraction of up to 9 digits',
   },
+  date: {
+    passes: (value) => value === '' || isDate(value),
+    detail: 'must be a date in the format YYYY-MM-DD, from 1900 to 9998',
+  },
+  'time-of-day': {
+    passes: (value) => value === '' || isTimeOfDay(value),
+    detail: 'must be a time of day in the format HH:MM, from 00:00 to 23:59',
+  },
+  'end-time-of-day': {
+    passes: (value) => value === '' || value === '24:00' || isTimeOfDay(value),
+    detail: 'must be a time of day in the format HH:MM, from 00:00 to 24:00',
+  },
   'language-tag': {
     passes: (value) => value === '' || parseLanguageTag(value) !== undefined,
     detail: 'must be a language tag such as de or en',
@@ -283,4 +320,13 @@ function isLocalDateTime(value: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The day of a date-time. */
+function isDate(value: string): boolean {
+  return isLocalDateTime(`${value}T00:00`);
+}
+
+function isTimeOfDay(value: string): boolean {
+  return /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(value);
 }

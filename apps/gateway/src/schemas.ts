@@ -1,6 +1,6 @@
 import { enumName, type EnumName } from '@scheduling/rpc';
 import { toTimeJson } from '@scheduling/runtime';
-import { type TArray, type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TArray, type TOptional, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type ProblemCode, statusOf } from './problem.ts';
 
 /**
@@ -21,6 +21,15 @@ export function wrapped<Name extends string, Schema extends TSchema>(
 ) {
   const examples = [{ 'api-info': apiInfoValue, [name]: example }];
   return Type.Object({ 'api-info': apiInfo, [name]: schema } as Wrapped<Name, Schema>, { description, examples });
+}
+
+/** As {@link wrapped}, with several entities beside each other. */
+export function wrappedTogether<Entities extends TProperties>(entities: Entities, description: string) {
+  const examples = Object.entries(entities).map(([name, schema]) => [name, exampleOf(schema)]);
+  return Type.Object(
+    { 'api-info': apiInfo, ...entities },
+    { description, examples: [{ 'api-info': apiInfoValue, ...Object.fromEntries(examples) }] },
+  );
 }
 
 /** A bare array (interface 1), with the example of its elements. */

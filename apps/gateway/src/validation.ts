@@ -7,6 +7,8 @@ import { type Fault, invalidRequest, RequestError } from './problem.ts';
 
 /** The maximum number of elements of any list in a request. */
 export const maxListLength = 500;
+/** More than a list can have. Lists in lists, as those of opening hours, can have a hundred thousand. */
+const maxFaults = 10_000;
 
 /**
  * Validates the request exactly as the client sent it: reports all faults at once, removes nothing, converts nothing.
@@ -79,6 +81,7 @@ export function toRequestError(errors: FastifySchemaValidationError[], part: str
     if (error.keyword === 'if') continue;
     const pointer = pointerOf(error);
     if (faults.has(pointer)) continue;
+    if (faults.size === maxFaults) break;
     const detail = detailOf(error);
     faults.set(pointer, part === 'body' ? { pointer, detail } : { parameter: unescapePointer(pointer), detail });
   }
@@ -105,6 +108,8 @@ function detailOf({ keyword, params, message }: FastifySchemaValidationError): s
       return 'must not be empty';
     case 'maxItems':
       return `must not have more than ${String(params['limit'])} elements`;
+    case 'uniqueItems':
+      return 'must not have the same element twice';
     case 'minimum':
       return `must be at least ${String(params['limit'])}`;
     case 'maximum':

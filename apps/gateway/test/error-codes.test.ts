@@ -84,6 +84,7 @@ describe('the codes that the API document lists for an operation', () => {
     createAppointment: ['CreateAppointment', 'CreateSeries'],
     requestErasure: ['EraseAddress'],
     getErasure: ['GetAddressErasure'],
+    // Its comment refers to that of the other.
     createBooking: ['BookSlot'],
     deleteAppointmentsWithoutNotification: ['DeleteAppointments'],
   };

@@ -237,6 +237,7 @@ describe('the timeslots of a resource', () => {
       'defaultAcceptBookings',
       'address',
       'state',
+      'fromHours',
       'appointments',
     ];
     expect(all.map(Object.keys)).toEqual(all.map(() => orderOfFields));

@@ -56,6 +56,13 @@ describe('a request', () => {
     expect(problem.errors).toContainEqual({ pointer: '/timeslots/499/raster', detail: 'must be at least 1' });
   });
 
+  it('gets at most 10,000 invalid fields reported', async () => {
+    const windows = Array.from({ length: 50 }, () => ({}));
+    const exceptions = Array.from({ length: 400 }, () => ({ windows }));
+    const { problem } = await gateway.send('PUT', '/crms/one/provider/p/resource/r/hours', { weekly: [], exceptions });
+    expect([problem.code, problem.errors!.length]).toEqual(['request.invalid', 10_000]);
+  });
+
   it.each([
     {
       name: 'timeslots',

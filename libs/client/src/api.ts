@@ -254,7 +254,7 @@ export interface paths {
         get?: never;
         /**
          * Update a timeslot
-         * @description Changes only the given fields.
+         * @description Changes only the given fields. One that was made from opening hours is left alone by them from then on.
          */
         put: operations["updateTimeslot"];
         post?: never;
@@ -263,6 +263,54 @@ export interface paths {
          * @description Its appointments must be cancelled or deleted first.
          */
         delete: operations["deleteTimeslot"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/resource/{resourceRef}/hours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the opening hours of a resource
+         * @description As they were set.
+         */
+        get: operations["getHours"];
+        /**
+         * Set the opening hours of a resource
+         * @description Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, those with appointments are hidden (`CREATED`), and the rest are removed. Repeating it changes nothing.
+         */
+        put: operations["putHours"];
+        post?: never;
+        /**
+         * Delete the opening hours of a resource
+         * @description Removes or hides their timeslots, as hours without windows do. Can be repeated.
+         */
+        delete: operations["deleteHours"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/hours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the same opening hours for several resources
+         * @description Sets the hours of all of them or of none. `conflicts` are those of all of them together.
+         */
+        put: operations["putHoursOfResources"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1419,6 +1467,7 @@ export interface components {
          *       "defaultAcceptBookings": true,
          *       "address": null,
          *       "state": "BOOKABLE",
+         *       "fromHours": false,
          *       "appointments": [
          *         {
          *           "reference": "a-1@acme",
@@ -1485,6 +1534,8 @@ export interface components {
             address: components["schemas"]["Address"];
             /** @enum {string} */
             state: "CREATED" | "BOOKABLE";
+            /** @description Whether it was made from opening hours, which remove or hide it when they change. */
+            fromHours: boolean;
             /** @description Appointments of the resource that lie within the window. */
             appointments: components["schemas"]["Appointment"][];
         };
@@ -1511,6 +1562,222 @@ export interface components {
              * @enum {string}
              */
             state?: "CREATED" | "BOOKABLE";
+        };
+        /** NewHoursWindow */
+        NewHoursWindow: {
+            /** @description `1` is Monday. A window that ends after midnight belongs to the day on which it starts. */
+            weekdays: ("1" | "2" | "3" | "4" | "5" | "6" | "7")[];
+            /** @description When it starts. `HH:MM`. */
+            from: string;
+            /** @description When it ends; on the next day, if that is before `from`. `HH:MM`, or `24:00`. */
+            to: string;
+            /** @description Length of one bookable slot in minutes. */
+            raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
+            defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
+            defaultAcceptBookings: boolean;
+            address?: components["schemas"]["NewAddress"];
+        };
+        /** NewExceptionWindow */
+        NewExceptionWindow: {
+            /** @description When it starts. `HH:MM`. */
+            from: string;
+            /** @description When it ends; on the next day, if that is before `from`. `HH:MM`, or `24:00`. */
+            to: string;
+            /** @description Length of one bookable slot in minutes. */
+            raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
+            defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
+            defaultAcceptBookings: boolean;
+            address?: components["schemas"]["NewAddress"];
+        };
+        /** NewHoursException */
+        NewHoursException: {
+            /**
+             * Format: date
+             * @description The first day. `YYYY-MM-DD`.
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The last day. `YYYY-MM-DD`.
+             */
+            to: string;
+            /** @description Instead of the weekly windows of these days; empty: closed. */
+            windows: components["schemas"]["NewExceptionWindow"][];
+            note?: string | null;
+        };
+        /** NewHours */
+        NewHours: {
+            weekly: components["schemas"]["NewHoursWindow"][];
+            /** @description Days with other windows. If several exceptions contain a day, the last one counts. */
+            exceptions?: components["schemas"]["NewHoursException"][] | null;
+            /**
+             * Format: date
+             * @description The first day with windows. `YYYY-MM-DD`.
+             */
+            validFrom?: string | null;
+            /**
+             * Format: date
+             * @description The last day with windows. `YYYY-MM-DD`.
+             */
+            validUntil?: string | null;
+            /** @description For how many days timeslots are made, counting today; defaults to 92. */
+            aheadDays?: number | null;
+        };
+        /** HoursWindow */
+        HoursWindow: {
+            /** @description `1` is Monday. A window that ends after midnight belongs to the day on which it starts. */
+            weekdays: ("1" | "2" | "3" | "4" | "5" | "6" | "7")[];
+            /** @description When it starts. */
+            from: string;
+            /** @description When it ends; on the next day, if that is before `from`. */
+            to: string;
+            /** @description Length of one bookable slot in minutes. */
+            raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
+            defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
+            defaultAcceptBookings: boolean;
+            address: components["schemas"]["Address"];
+        };
+        /** ExceptionWindow */
+        ExceptionWindow: {
+            /** @description When it starts. */
+            from: string;
+            /** @description When it ends; on the next day, if that is before `from`. */
+            to: string;
+            /** @description Length of one bookable slot in minutes. */
+            raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
+            defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
+            defaultAcceptBookings: boolean;
+            address: components["schemas"]["Address"];
+        };
+        /** HoursException */
+        HoursException: {
+            /**
+             * Format: date
+             * @description The first day.
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The last day.
+             */
+            to: string;
+            /** @description Instead of the weekly windows of these days; empty: closed. */
+            windows: components["schemas"]["ExceptionWindow"][];
+            note: string | null;
+        };
+        /**
+         * Hours
+         * @example {
+         *       "resourceReference": "room-1@acme",
+         *       "weekly": [
+         *         {
+         *           "weekdays": [
+         *             "1",
+         *             "2",
+         *             "3",
+         *             "4",
+         *             "5"
+         *           ],
+         *           "from": "09:00",
+         *           "to": "12:30",
+         *           "raster": 30,
+         *           "defaultCapacity": 1,
+         *           "defaultAcceptBookings": true,
+         *           "address": null
+         *         }
+         *       ],
+         *       "exceptions": [
+         *         {
+         *           "from": "2030-07-15",
+         *           "to": "2030-07-26",
+         *           "windows": [],
+         *           "note": "Summer holidays"
+         *         },
+         *         {
+         *           "from": "2030-07-29",
+         *           "to": "2030-07-29",
+         *           "windows": [
+         *             {
+         *               "from": "09:00",
+         *               "to": "18:00",
+         *               "raster": 30,
+         *               "defaultCapacity": 1,
+         *               "defaultAcceptBookings": true,
+         *               "address": null
+         *             }
+         *           ],
+         *           "note": null
+         *         }
+         *       ],
+         *       "validFrom": null,
+         *       "validUntil": null,
+         *       "aheadDays": 92,
+         *       "madeUntil": "2030-07-31"
+         *     }
+         */
+        Hours: {
+            resourceReference: string;
+            weekly: components["schemas"]["HoursWindow"][];
+            /** @description Days with other windows. If several exceptions contain a day, the last one counts. */
+            exceptions: components["schemas"]["HoursException"][];
+            /**
+             * Format: date
+             * @description The first day with windows.
+             */
+            validFrom: string | null;
+            /**
+             * Format: date
+             * @description The last day with windows.
+             */
+            validUntil: string | null;
+            /** @description For how many days timeslots are made, counting today. */
+            aheadDays: number;
+            /**
+             * Format: date
+             * @description The last day for which timeslots have been made.
+             */
+            madeUntil: string;
+        };
+        /**
+         * HoursConflicts
+         * @description Active appointments of the resource outside the windows, which are not over and start within 400 days. Nothing happens to them.
+         * @example {
+         *       "appointmentReferences": [],
+         *       "total": 0
+         *     }
+         */
+        HoursConflicts: {
+            /** @description At most 500, by start. */
+            appointmentReferences: string[];
+            /** @description How many there are. */
+            total: number;
+        };
+        /** NewHoursOfResources */
+        NewHoursOfResources: {
+            resourceReferences: string[];
+            weekly: components["schemas"]["NewHoursWindow"][];
+            /** @description Days with other windows. If several exceptions contain a day, the last one counts. */
+            exceptions?: components["schemas"]["NewHoursException"][] | null;
+            /**
+             * Format: date
+             * @description The first day with windows. `YYYY-MM-DD`.
+             */
+            validFrom?: string | null;
+            /**
+             * Format: date
+             * @description The last day with windows. `YYYY-MM-DD`.
+             */
+            validUntil?: string | null;
+            /** @description For how many days timeslots are made, counting today; defaults to 92. */
+            aheadDays?: number | null;
         };
         /** NewPrice */
         NewPrice: {
@@ -5421,6 +5688,767 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "timeslot.has_appointments";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    getHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hours */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        hours: components["schemas"]["Hours"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `hours.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "hours.not_found";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    putHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "weekly": [
+                 *         {
+                 *           "weekdays": [
+                 *             "1",
+                 *             "2",
+                 *             "3",
+                 *             "4",
+                 *             "5"
+                 *           ],
+                 *           "from": "09:00",
+                 *           "to": "12:30",
+                 *           "raster": 30,
+                 *           "defaultCapacity": 1,
+                 *           "defaultAcceptBookings": true
+                 *         }
+                 *       ],
+                 *       "exceptions": [
+                 *         {
+                 *           "from": "2030-07-15",
+                 *           "to": "2030-07-26",
+                 *           "windows": [],
+                 *           "note": "Summer holidays"
+                 *         },
+                 *         {
+                 *           "from": "2030-07-29",
+                 *           "to": "2030-07-29",
+                 *           "windows": [
+                 *             {
+                 *               "from": "09:00",
+                 *               "to": "18:00",
+                 *               "raster": 30,
+                 *               "defaultCapacity": 1,
+                 *               "defaultAcceptBookings": true
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewHours"];
+            };
+        };
+        responses: {
+            /** @description The hours */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        hours: components["schemas"]["Hours"];
+                        conflicts: components["schemas"]["HoursConflicts"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `hours.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "hours.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    deleteHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted, or there are none */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        conflicts: components["schemas"]["HoursConflicts"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    putHoursOfResources: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "resourceReferences": [
+                 *         "room-1@acme",
+                 *         "room-2@acme"
+                 *       ],
+                 *       "weekly": [
+                 *         {
+                 *           "weekdays": [
+                 *             "1",
+                 *             "2",
+                 *             "3",
+                 *             "4",
+                 *             "5"
+                 *           ],
+                 *           "from": "09:00",
+                 *           "to": "12:30",
+                 *           "raster": 30,
+                 *           "defaultCapacity": 1,
+                 *           "defaultAcceptBookings": true
+                 *         }
+                 *       ],
+                 *       "exceptions": [
+                 *         {
+                 *           "from": "2030-07-15",
+                 *           "to": "2030-07-26",
+                 *           "windows": [],
+                 *           "note": "Summer holidays"
+                 *         },
+                 *         {
+                 *           "from": "2030-07-29",
+                 *           "to": "2030-07-29",
+                 *           "windows": [
+                 *             {
+                 *               "from": "09:00",
+                 *               "to": "18:00",
+                 *               "raster": 30,
+                 *               "defaultCapacity": 1,
+                 *               "defaultAcceptBookings": true
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewHoursOfResources"];
+            };
+        };
+        responses: {
+            /** @description The hours */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        /**
+                         * @description In the order of the request.
+                         * @example [
+                         *       {
+                         *         "resourceReference": "room-1@acme",
+                         *         "weekly": [
+                         *           {
+                         *             "weekdays": [
+                         *               "1",
+                         *               "2",
+                         *               "3",
+                         *               "4",
+                         *               "5"
+                         *             ],
+                         *             "from": "09:00",
+                         *             "to": "12:30",
+                         *             "raster": 30,
+                         *             "defaultCapacity": 1,
+                         *             "defaultAcceptBookings": true,
+                         *             "address": null
+                         *           }
+                         *         ],
+                         *         "exceptions": [
+                         *           {
+                         *             "from": "2030-07-15",
+                         *             "to": "2030-07-26",
+                         *             "windows": [],
+                         *             "note": "Summer holidays"
+                         *           },
+                         *           {
+                         *             "from": "2030-07-29",
+                         *             "to": "2030-07-29",
+                         *             "windows": [
+                         *               {
+                         *                 "from": "09:00",
+                         *                 "to": "18:00",
+                         *                 "raster": 30,
+                         *                 "defaultCapacity": 1,
+                         *                 "defaultAcceptBookings": true,
+                         *                 "address": null
+                         *               }
+                         *             ],
+                         *             "note": null
+                         *           }
+                         *         ],
+                         *         "validFrom": null,
+                         *         "validUntil": null,
+                         *         "aheadDays": 92,
+                         *         "madeUntil": "2030-07-31"
+                         *       },
+                         *       {
+                         *         "resourceReference": "room-2@acme",
+                         *         "weekly": [
+                         *           {
+                         *             "weekdays": [
+                         *               "1",
+                         *               "2",
+                         *               "3",
+                         *               "4",
+                         *               "5"
+                         *             ],
+                         *             "from": "09:00",
+                         *             "to": "12:30",
+                         *             "raster": 30,
+                         *             "defaultCapacity": 1,
+                         *             "defaultAcceptBookings": true,
+                         *             "address": null
+                         *           }
+                         *         ],
+                         *         "exceptions": [
+                         *           {
+                         *             "from": "2030-07-15",
+                         *             "to": "2030-07-26",
+                         *             "windows": [],
+                         *             "note": "Summer holidays"
+                         *           },
+                         *           {
+                         *             "from": "2030-07-29",
+                         *             "to": "2030-07-29",
+                         *             "windows": [
+                         *               {
+                         *                 "from": "09:00",
+                         *                 "to": "18:00",
+                         *                 "raster": 30,
+                         *                 "defaultCapacity": 1,
+                         *                 "defaultAcceptBookings": true,
+                         *                 "address": null
+                         *               }
+                         *             ],
+                         *             "note": null
+                         *           }
+                         *         ],
+                         *         "validFrom": null,
+                         *         "validUntil": null,
+                         *         "aheadDays": 92,
+                         *         "madeUntil": "2030-07-31"
+                         *       }
+                         *     ]
+                         */
+                        hours: components["schemas"]["Hours"][];
+                        conflicts: components["schemas"]["HoursConflicts"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `hours.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "hours.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
                     };
                 };
             };

@@ -115,6 +115,7 @@ function createValidator(document: Document): Validator {
     formats: {
       // interface 1: every date-time in a response has exactly this form, and only that of an event has milliseconds.
       'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/,
+      date: /^\d{4}-\d\d-\d\d$/,
       uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/,
     },
   });

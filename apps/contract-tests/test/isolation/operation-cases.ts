@@ -1,6 +1,7 @@
 import type { Place } from '@scheduling/test-stack/api-document';
 import type { Answer } from '@scheduling/test-stack/client';
 import { newAppointment, newTimeslot, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
+import { newHours } from '../hours.ts';
 import { newInvitation } from '../invitations.ts';
 
 /** The kind of resource that a reference in a request refers to. */
@@ -162,6 +163,34 @@ export const cases: Record<string, Case> = {
   deleteTimeslot: {
     request: (world) => ({ path: ofProvider(world, { timeslotRef: world.timeslot }), query: {} }),
     existing: { 'path.providerRef': 'provider', 'path.timeslotRef': 'timeslot' },
+  },
+  putHours: {
+    request: (world) => ({
+      path: ofProvider(world, { resourceRef: world.resource }),
+      query: {},
+      body: newHours({ exceptions: [{ from: '2031-07-01', to: '2031-07-31', windows: [] }] }),
+    }),
+    existing: { 'path.providerRef': 'provider' },
+    labels: ['path.resourceRef'],
+  },
+  getHours: {
+    request: (world) => ({ path: ofProvider(world, { resourceRef: world.resource }), query: {} }),
+    existing: { 'path.providerRef': 'provider', 'path.resourceRef': 'resource' },
+  },
+  // Can be repeated, so it is not rejected for a resource without any.
+  deleteHours: {
+    request: (world) => ({ path: ofProvider(world, { resourceRef: world.resource }), query: {} }),
+    existing: { 'path.providerRef': 'provider' },
+    labels: ['path.resourceRef'],
+  },
+  putHoursOfResources: {
+    request: (world) => ({
+      path: ofProvider(world),
+      query: {},
+      body: newHours({ resourceReferences: [world.resource] }),
+    }),
+    existing: { 'path.providerRef': 'provider' },
+    labels: ['body.resourceReferences'],
   },
   createAppointment: {
     request: (world, practice) => ({

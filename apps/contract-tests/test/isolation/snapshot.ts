@@ -29,13 +29,20 @@ async function selectRows(service: DatabaseService): Promise<string> {
     `SELECT c.table_name AS name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
       WHERE c.table_schema = 'public' AND c.column_name = 'crm_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`,
   );
-  // Every request updates when a key was last used.
   const rows = tables.map(
     ({ name }) =>
-      `SELECT '${name} ' || (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
+      `SELECT '${name} ' || (to_jsonb(t) - '${columnsOfItsOwn(name)}'::text[])::text AS row FROM "${name}" t WHERE crm_id = ANY ($1)`,
   );
   const events = `SELECT 'outbox ' || id || ' ' || subject FROM outbox WHERE data ->> 'crmId' = ANY ($1)`;
   return `${[...rows, events].join(' UNION ALL ')} ORDER BY 1`;
+}
+
+/**
+ * What changes by itself, as an array of Postgres: every request updates when a key was last used, and timeslots of
+ * opening hours are made each day, and when the clock of their sandbox is set.
+ */
+function columnsOfItsOwn(table: string): string {
+  return table === 'resource_hours' ? '{revision,made_from,made_until,due_at}' : '{last_used_at}';
 }
 
 /** Waits until the events of these CRMs have been processed everywhere, and their mails have been sent. */

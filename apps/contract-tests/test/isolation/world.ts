@@ -11,6 +11,7 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { waitForFeed } from '../feed.ts';
+import { newHours, setHours } from '../hours.ts';
 import { invite, openBookingPage } from '../invitations.ts';
 import { sentMails } from '../mails.ts';
 import { newReference, unreachable, type World } from './operation-cases.ts';
@@ -50,6 +51,7 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
   });
   await openBookingPage(practice);
   const { id: invitation } = await invite(practice);
+  await setHours(practice, newHours());
   const calendar = newReference();
   await owner.post(`${practice.at}/calendars`, { reference: calendar, resourceReference: practice.resource });
   await waitForFeed(owner, 1, { providerRef: practice.provider });

@@ -159,6 +159,7 @@ const timeslotExample = {
   defaultAcceptBookings: true,
   address: null,
   state: 'BOOKABLE',
+  fromHours: false,
   appointments: [appointmentExample],
 };
 
@@ -173,6 +174,9 @@ const timeslot = Type.Object(
     defaultAcceptBookings: Type.Boolean(),
     address,
     state: oneOf(timeslotStates),
+    fromHours: Type.Boolean({
+      description: 'Whether it was made from opening hours, which remove or hide it when they change.',
+    }),
     appointments: Type.Array(appointment, { description: 'Appointments of the resource that lie within the window.' }),
   },
   { title: 'Timeslot', examples: [timeslotExample] },
@@ -241,7 +245,8 @@ const listTimeslotsSchema = {
 const updateTimeslotSchema = {
   operationId: 'updateTimeslot',
   summary: 'Update a timeslot',
-  description: 'Changes only the given fields.',
+  description:
+    'Changes only the given fields. One that was made from opening hours is left alone by them from then on.',
   tags: ['Timeslots'],
   params: timeslotParams,
   body: Type.Object(

@@ -11,8 +11,9 @@ export function wrapperOf(name: string): Wrapper {
   return { before: `{"api-info":${JSON.stringify(apiInfoValue)},"${name}":`, after: '}' };
 }
 
-/** The answer with an entity that is JSON already. */
-export function wrapJson(name: string, json: Buffer | string): string {
+/** The answer with an entity that is JSON already, and others beside it. */
+export function wrapJson(name: string, json: Buffer | string, beside: Record<string, object> = {}): string {
   const { before, after } = wrapperOf(name);
-  return before + json.toString() + after;
+  const others = Object.entries(beside).map(([other, value]) => `,"${other}":${JSON.stringify(value)}`);
+  return before + json.toString() + others.join('') + after;
 }

@@ -1,0 +1,330 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Hours } from '@scheduling/contracts/calendar/v1';
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { weightOfMany } from '../admission.ts';
+import type { Clients } from '../clients.ts';
+import {
+  capacityRange,
+  date,
+  endTimeOfDay,
+  givenFields,
+  integer,
+  oneOf,
+  optionalDate,
+  optionalInteger,
+  optionalText,
+  pathReference,
+  rasterRange,
+  reference,
+  timeOfDay,
+} from '../fields.ts';
+import { apiInfoValue, nullable, nullableString, problems, wrapped, wrappedTogether } from '../schemas.ts';
+import { jsonType } from './json-stream.ts';
+import { address, addressInput, toLocation } from './locations.ts';
+import { providerParams } from './path-parameters.ts';
+import { wrapJson } from './wrap-json.ts';
+
+/** interface 14. */
+export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.put(
+      '/provider/:providerRef/resource/:resourceRef/hours',
+      { schema: putHoursSchema },
+      async ({ params, body }, reply) => {
+        const { json, conflicts } = await hours.putHours(params, { hours: toHours(body) });
+        return reply.type(jsonType).send(wrapJson('hours', json, { conflicts: conflicts! }));
+      },
+    );
+
+    app.get(
+      '/provider/:providerRef/resource/:resourceRef/hours',
+      { schema: getHoursSchema },
+      async ({ params }, reply) => {
+        const { json } = await hours.getHours(params);
+        return reply.type(jsonType).send(wrapJson('hours', json));
+      },
+    );
+
+    app.delete(
+      '/provider/:providerRef/resource/:resourceRef/hours',
+      { schema: deleteHoursSchema },
+      async ({ params }) => {
+        const { conflicts } = await hours.deleteHours(params);
+        return { 'api-info': apiInfoValue, conflicts: conflicts! };
+      },
+    );
+
+    app.put(
+      '/provider/:providerRef/hours',
+      { schema: putHoursOfResourcesSchema, config: { weigh: weightOfResources } },
+      async ({ params, body }, reply) => {
+        const { json, conflicts } = await hours.putHoursOfResources(params, {
+          resourceReferences: body.resourceReferences,
+          hours: toHours(body),
+        });
+        return reply.type(jsonType).send(wrapJson('hours', `[${json.toString()}]`, { conflicts: conflicts! }));
+      },
+    );
+  };
+}
+
+function weightOfResources({ body }: FastifyRequest): number {
+  return weightOfMany((body as { resourceReferences: unknown[] }).resourceReferences.length);
+}
+
+function toHours(body: Static<typeof newHours>): Hours {
+  const { exceptions = [], aheadDays = defaultAheadDays, ...hours } = givenFields(newHours, body);
+  return {
+    ...hours,
+    weekly: body.weekly.map((window) => ({
+      ...givenFields(newHoursWindow, window),
+      address: toLocation(window.address),
+    })),
+    exceptions: exceptions.map((exception) => ({
+      ...givenFields(newHoursException, exception),
+      windows: exception.windows.map((window) => ({
+        ...givenFields(newExceptionWindow, window),
+        weekdays: [],
+        address: toLocation(window.address),
+      })),
+    })),
+    aheadDays,
+  };
+}
+
+const maxWindows = 50;
+const maxExceptions = 400;
+const maxAheadDays = 400;
+const defaultAheadDays = 92;
+const maxResources = 20;
+const maxNoteLength = 1_023;
+const weekdayNames = ['1', '2', '3', '4', '5', '6', '7'] as const;
+
+const texts = {
+  weekdays: '`1` is Monday. A window that ends after midnight belongs to the day on which it starts.',
+  from: 'When it starts.',
+  to: 'When it ends; on the next day, if that is before `from`.',
+  raster: 'Length of one bookable slot in minutes.',
+  defaultCapacity: 'Maximum number of participants of appointments created from it.',
+  defaultAcceptBookings: 'Whether it is publicly bookable.',
+  exceptionFrom: 'The first day.',
+  exceptionTo: 'The last day.',
+  windows: 'Instead of the weekly windows of these days; empty: closed.',
+  exceptions: 'Days with other windows. If several exceptions contain a day, the last one counts.',
+  validFrom: 'The first day with windows.',
+  validUntil: 'The last day with windows.',
+  aheadDays: 'For how many days timeslots are made, counting today',
+};
+
+const windowInput = {
+  from: timeOfDay(texts.from),
+  to: endTimeOfDay(texts.to),
+  raster: integer({ ...rasterRange, description: texts.raster }),
+  defaultCapacity: integer({ ...capacityRange, description: texts.defaultCapacity }),
+  defaultAcceptBookings: Type.Boolean({ description: texts.defaultAcceptBookings }),
+  address: Type.Optional(addressInput),
+};
+
+const newHoursWindow = Type.Object(
+  {
+    weekdays: Type.Array(oneOf(weekdayNames), {
+      minItems: 1,
+      maxItems: weekdayNames.length,
+      uniqueItems: true,
+      description: texts.weekdays,
+    }),
+    ...windowInput,
+  },
+  { title: 'NewHoursWindow' },
+);
+
+const newExceptionWindow = Type.Object(windowInput, { title: 'NewExceptionWindow' });
+
+const newHoursException = Type.Object(
+  {
+    from: date(texts.exceptionFrom),
+    to: date(texts.exceptionTo),
+    windows: Type.Array(newExceptionWindow, { maxItems: maxWindows, description: texts.windows }),
+    note: Type.Optional(optionalText({ maxLength: maxNoteLength })),
+  },
+  { title: 'NewHoursException' },
+);
+
+const newHoursFields = {
+  weekly: Type.Array(newHoursWindow, { maxItems: maxWindows }),
+  exceptions: Type.Optional(
+    Type.Unsafe<Static<typeof newHoursException>[] | null>({
+      type: ['array', 'null'],
+      items: newHoursException,
+      maxItems: maxExceptions,
+      description: texts.exceptions,
+    }),
+  ),
+  validFrom: Type.Optional(optionalDate(texts.validFrom)),
+  validUntil: Type.Optional(optionalDate(texts.validUntil)),
+  aheadDays: Type.Optional(
+    optionalInteger({
+      minimum: 1,
+      maximum: maxAheadDays,
+      description: `${texts.aheadDays}; defaults to ${defaultAheadDays}.`,
+    }),
+  ),
+};
+
+const windowExample = {
+  from: '09:00',
+  to: '12:30',
+  raster: 30,
+  defaultCapacity: 1,
+  defaultAcceptBookings: true,
+};
+const weekdaysExample = ['1', '2', '3', '4', '5'];
+const closedExample = { from: '2030-07-15', to: '2030-07-26', windows: [], note: 'Summer holidays' };
+const longExample = { from: '2030-07-29', to: '2030-07-29' };
+const longWindowExample = { ...windowExample, to: '18:00' };
+
+const newHoursExample = {
+  weekly: [{ weekdays: weekdaysExample, ...windowExample }],
+  exceptions: [closedExample, { ...longExample, windows: [longWindowExample] }],
+};
+
+const newHours = Type.Object(newHoursFields, { title: 'NewHours', examples: [newHoursExample] });
+
+const hoursExample = {
+  resourceReference: 'room-1@acme',
+  weekly: [{ weekdays: weekdaysExample, ...windowExample, address: null }],
+  exceptions: [closedExample, { ...longExample, windows: [{ ...longWindowExample, address: null }], note: null }],
+  validFrom: null,
+  validUntil: null,
+  aheadDays: 92,
+  madeUntil: '2030-07-31',
+};
+
+const window = {
+  from: Type.String({ description: texts.from }),
+  to: Type.String({ description: texts.to }),
+  raster: Type.Integer({ description: texts.raster }),
+  defaultCapacity: Type.Integer({ description: texts.defaultCapacity }),
+  defaultAcceptBookings: Type.Boolean({ description: texts.defaultAcceptBookings }),
+  address,
+};
+
+const day = (description: string) => Type.String({ format: 'date', description });
+const nullableDay = (description: string) => nullable<string>({ type: 'string', format: 'date', description });
+
+const hours = Type.Object(
+  {
+    resourceReference: Type.String(),
+    weekly: Type.Array(
+      Type.Object(
+        { weekdays: Type.Array(oneOf(weekdayNames), { description: texts.weekdays }), ...window },
+        { title: 'HoursWindow' },
+      ),
+    ),
+    exceptions: Type.Array(
+      Type.Object(
+        {
+          from: day(texts.exceptionFrom),
+          to: day(texts.exceptionTo),
+          windows: Type.Array(Type.Object(window, { title: 'ExceptionWindow' }), { description: texts.windows }),
+          note: nullableString(),
+        },
+        { title: 'HoursException' },
+      ),
+      { description: texts.exceptions },
+    ),
+    validFrom: nullableDay(texts.validFrom),
+    validUntil: nullableDay(texts.validUntil),
+    aheadDays: Type.Integer({ description: `${texts.aheadDays}.` }),
+    madeUntil: day('The last day for which timeslots have been made.'),
+  },
+  { title: 'Hours', examples: [hoursExample] },
+);
+
+const conflicts = Type.Object(
+  {
+    appointmentReferences: Type.Array(Type.String(), { description: 'At most 500, by start.' }),
+    total: Type.Integer({ description: 'How many there are.' }),
+  },
+  {
+    title: 'HoursConflicts',
+    description:
+      'Active appointments of the resource outside the windows, which are not over and start within 400 days. Nothing happens to them.',
+    examples: [{ appointmentReferences: [], total: 0 }],
+  },
+);
+
+const resourceParams = Type.Object({
+  ...providerParams.properties,
+  resourceRef: pathReference('Reference of the resource.'),
+});
+
+const putHoursSchema = {
+  operationId: 'putHours',
+  summary: 'Set the opening hours of a resource',
+  description:
+    'Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, ' +
+    'those with appointments are hidden (`CREATED`), and the rest are removed. Repeating it changes nothing.',
+  tags: ['Opening hours'],
+  params: resourceParams,
+  body: newHours,
+  response: {
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrappedTogether({ hours, conflicts }, 'The hours')),
+    ...problems(['hours.invalid', 'provider.not_found'], { body: true }),
+  },
+} as const;
+
+const getHoursSchema = {
+  operationId: 'getHours',
+  summary: 'Get the opening hours of a resource',
+  description: 'As they were set.',
+  tags: ['Opening hours'],
+  params: resourceParams,
+  response: {
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrapped('hours', hours, 'The hours')),
+    ...problems(['provider.not_found', 'hours.not_found']),
+  },
+} as const;
+
+const deleteHoursSchema = {
+  operationId: 'deleteHours',
+  summary: 'Delete the opening hours of a resource',
+  description: 'Removes or hides their timeslots, as hours without windows do. Can be repeated.',
+  tags: ['Opening hours'],
+  params: resourceParams,
+  response: {
+    200: wrapped('conflicts', conflicts, 'Deleted, or there are none'),
+    ...problems(['provider.not_found'], { body: true }),
+  },
+} as const;
+
+const hoursOfResources = Type.Array(hours, {
+  description: 'In the order of the request.',
+  examples: [[hoursExample, { ...hoursExample, resourceReference: 'room-2@acme' }]],
+});
+
+const putHoursOfResourcesSchema = {
+  operationId: 'putHoursOfResources',
+  summary: 'Set the same opening hours for several resources',
+  description: 'Sets the hours of all of them or of none. `conflicts` are those of all of them together.',
+  tags: ['Opening hours'],
+  params: providerParams,
+  body: Type.Object(
+    {
+      resourceReferences: Type.Array(reference(), { minItems: 1, maxItems: maxResources, uniqueItems: true }),
+      ...newHoursFields,
+    },
+    {
+      title: 'NewHoursOfResources',
+      examples: [{ resourceReferences: ['room-1@acme', 'room-2@acme'], ...newHoursExample }],
+    },
+  ),
+  response: {
+    // Without a type, because the JSON of calendar is sent as it is.
+    200: Type.Unsafe<unknown>(wrappedTogether({ hours: hoursOfResources, conflicts }, 'The hours')),
+    ...problems(['hours.invalid', 'provider.not_found'], { body: true }),
+  },
+} as const;
