@@ -30,26 +30,20 @@ const offers = [
   },
 ];
 
-/** In the provider's time zone, on weekdays. */
+const weekdays = ['1', '2', '3', '4', '5'] as const;
+/** In the provider's time zone. */
 const openingHours = [
-  { resource: ida, hours: ['09:00', '12:00'] },
-  { resource: ida, hours: ['13:00', '17:00'] },
-  { resource: jonas, hours: ['10:00', '13:00'] },
-  { resource: jonas, hours: ['14:00', '19:00'] },
-] as const;
-const openDays = 28;
+  { resource: ida, weekly: [onWeekdays('09:00', '12:00'), onWeekdays('13:00', '17:00')] },
+  { resource: jonas, weekly: [onWeekdays('10:00', '13:00'), onWeekdays('14:00', '19:00')] },
+];
 
 /**
- * Ensures that the demo CRM has a provider with a booking page, that can be booked for four weeks from `today`. What a
- * developer has changed is left as it is. Returns the address of the page; null if it was switched off.
+ * Ensures that the demo CRM has a provider with a booking page and opening hours. What a developer has changed is left
+ * as it is. Returns the address of the page; null if it was switched off.
  */
-export async function ensureDemoPage(client: Client, today: Temporal.PlainDate): Promise<string | null> {
+export async function ensureDemoPage(client: Client): Promise<string | null> {
   await createProvider(client);
-  const days = Array.from({ length: openDays }, (_, day) => today.add({ days: day }));
-  const [pageUrl] = await Promise.all([
-    switchOn(client),
-    ...days.filter(({ dayOfWeek }) => dayOfWeek <= 5).map((date) => open(client, date)),
-  ]);
+  const [pageUrl] = await Promise.all([switchOn(client), ...openingHours.map((hours) => open(client, hours))]);
   return pageUrl;
 }
 
@@ -80,22 +74,25 @@ async function switchOn(client: Client): Promise<string | null> {
   return data.bookingRules.pageUrl;
 }
 
-/** A day that was changed since it was opened is rejected, and stays as it is. */
-async function open(client: Client, date: Temporal.PlainDate): Promise<void> {
-  const timeslots = openingHours.map(({ resource: { resourceReference }, hours: [from, to] }) => ({
-    reference: `${date.toString()}-${from.slice(0, 2)}-${resourceReference}`,
-    resourceReference,
-    start: `${date.toString()}T${from}`,
-    end: `${date.toString()}T${to}`,
+function onWeekdays(from: string, to: string) {
+  return {
+    weekdays: [...weekdays],
+    from,
+    to,
     raster: 30,
     defaultCapacity: 1,
     defaultAcceptBookings: true,
     address: { street: 'Lindenstraße', number: '1', zip: '10969', city: 'Berlin', countryCode: 'DE' },
-    state: 'BOOKABLE' as const,
-  }));
+  };
+}
+
+async function open(client: Client, { resource, weekly }: (typeof openingHours)[number]): Promise<void> {
+  const path = '/provider/{providerRef}/resource/{resourceRef}/hours';
+  const resourceParams = { path: { ...params.path, resourceRef: resource.resourceReference } };
   try {
-    await client.POST('/provider/{providerRef}/timeslots', { params, body: { timeslots } });
+    await client.GET(path, { params: resourceParams });
   } catch (error) {
-    if (!(error instanceof ProblemError && error.status === 409)) throw error;
+    if (!(error instanceof ProblemError && error.code === 'hours.not_found')) throw error;
+    await client.PUT(path, { params: resourceParams, body: { weekly } });
   }
 }

@@ -32,24 +32,24 @@ export type DemoStack = Pick<StackInfo, 'gateway' | 'inbox' | 'crmId' | 'apiKey'
 /** Called after every successful request. */
 export type DemoListener = (step: DemoStep) => void;
 
-/** The client with which a script sends its requests, each with a title. */
+/** The client with which a script sends its requests, each with a title. `play` returns the body of the response. */
 export interface DemoPlayer {
   client: Client;
-  play: (title: string, call: Promise<{ response: Response; data?: unknown }>) => Promise<void>;
+  play: <T>(title: string, call: Promise<{ response: Response; data: T }>) => Promise<T>;
 }
 
 const requestTimeoutMs = 10_000;
 const mailTimeoutMs = 20_000;
 
 /**
- * Plays setup and booking on a running stack with the typed client, as a CRM would: user, account, provider, timeslots,
- * slots, booking, list. Every run uses new references. Returns the confirmation mail, or undefined if the stack has no
- * inbox. Rejects with a UsageError if a request fails, or if no mail arrives.
+ * Plays setup and booking on a running stack with the typed client, as a CRM would: user, account, provider, opening
+ * hours, slots, booking, list. Every run uses new references. Returns the confirmation mail, or undefined if the stack
+ * has no inbox. Rejects with a UsageError if a request fails, or if no mail arrives.
  */
 export async function playDemo(stack: DemoStack, run: string, listener: DemoListener): Promise<DemoMail | undefined> {
   const player = createPlayer(stack, listener);
   await playSetup(player, run);
-  await playBooking(player, run, dayAfterTomorrow());
+  await playBooking(player, run);
   return waitForConfirmation(stack, run);
 }
 
@@ -82,6 +82,7 @@ export function createPlayer({ gateway, crmId, apiKey }: DemoStack, listener: De
         throw new UsageError(`The gateway at ${gateway} is not responding.`);
       });
       listener({ title, ...sent, durationMs: performance.now() - startedAt, answer: data });
+      return data;
     },
   };
 }
@@ -138,31 +139,32 @@ export async function playSetup({ client, play }: DemoPlayer, run: string): Prom
   await play('A provider: the calendar that customers book', client.POST('/provider', { body: provider }));
 }
 
-async function playBooking({ client, play }: DemoPlayer, run: string, day: string): Promise<void> {
+async function playBooking({ client, play }: DemoPlayer, run: string): Promise<void> {
   const path = { providerRef: providerOf(run) };
-  const timeslot = {
-    reference: `morning-${run}@demo`,
-    resourceReference: `chair-${run}@demo`,
-    start: `${day}T09:00`,
-    end: `${day}T12:00`,
+  const window = {
+    from: '09:00',
+    to: '18:00',
     raster: 30,
     defaultCapacity: 1,
     defaultAcceptBookings: true,
     address: { street: 'Marienplatz', number: '1', zip: '80331', city: 'München', country: 'DE' },
-    state: 'BOOKABLE',
-  } as const;
+  };
   await play(
-    'A timeslot: when the chair is free',
-    client.POST('/provider/{providerRef}/timeslots', { params: { path }, body: { timeslots: [timeslot] } }),
+    'Opening hours: when the chair can be booked, from now on',
+    client.PUT('/provider/{providerRef}/resource/{resourceRef}/hours', {
+      params: { path: { ...path, resourceRef: `chair-${run}@demo` } },
+      body: { weekly: [{ weekdays: ['1', '2', '3', '4', '5'], ...window }] },
+    }),
   );
-  await play(
+  const slots = await play(
     'Slots: what can be booked',
     client.GET('/provider/{providerRef}/slots', { params: { path, query: { limit: 3 } } }),
   );
+  const slot = slots.at(-1)!;
   const booking = {
     reference: `booking-${run}@demo`,
-    timeslotReference: timeslot.reference,
-    start: `${day}T10:00`,
+    timeslotReference: slot.timeslotReference!,
+    start: slot.start,
     productReference: `cut-${run}@demo`,
     productName: 'Haircut',
     customer: {
@@ -184,8 +186,4 @@ async function playBooking({ client, play }: DemoPlayer, run: string, day: strin
 async function fetchJson<T>(url: string): Promise<T> {
   const response = await fetch(url, { signal: AbortSignal.timeout(requestTimeoutMs) });
   return (await response.json()) as T;
-}
-
-function dayAfterTomorrow(): string {
-  return Temporal.Now.plainDateISO().add({ days: 2 }).toString();
 }

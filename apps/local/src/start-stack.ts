@@ -125,7 +125,7 @@ async function assemble(
   const apiKey = await ensureDemoCrm(admin, folder.path);
   const info = describeStack(ports, servers, apiKey, units);
   const client = createClient({ url: info.gateway, crmId: demoCrmId, key: apiKey });
-  await ensureDemoPage(client, Temporal.Now.plainDateISO()).then(
+  await ensureDemoPage(client).then(
     (bookingPage) => (info.bookingPage = bookingPage),
     (error: Error) => warnings.push(`The booking page of the demo could not be made: ${error.message}`),
   );
