@@ -24,6 +24,7 @@ const operatorServices = new Set([
   'AuditService',
   'DeliveryStateService',
   'MailLinkService',
+  'HoursOverviewService',
 ]);
 /** On every port: each call in it is checked. */
 const batchService = 'BatchService';

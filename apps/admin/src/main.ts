@@ -7,6 +7,7 @@ import { addCrmCommands } from './commands/crm-commands.ts';
 import { addDeadLetterCommands } from './commands/dead-letter-commands.ts';
 import { addDoctorCommand } from './commands/doctor-command.ts';
 import { addErasureCommands } from './commands/erasure-commands.ts';
+import { addHoursCommand } from './commands/hours-command.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
 import { addMailCommand } from './commands/mail-command.ts';
 import { readConfig } from './config.ts';
@@ -29,6 +30,7 @@ addDeadLetterCommands(
   program.command('dead-letters').description('list, retry and drop events that a service failed to process'),
 );
 addMailCommand(program);
+addHoursCommand(program);
 addAuditCommand(program);
 addDoctorCommand(program);
 
