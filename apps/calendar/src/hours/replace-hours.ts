@@ -1,8 +1,8 @@
 import { DomainError } from '@scheduling/errors';
 import { callFunction, type Database } from '@scheduling/postgres';
 import type { ProviderKey } from '@scheduling/service';
-import { type Kysely, sql } from 'kysely';
 import { periodOf } from '../daily-list/local-day.ts';
+import { readClock } from '../db/clock.ts';
 import type { CalendarSchema, Hours } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { ProviderRow } from '../provider/provider-copy.ts';
@@ -85,7 +85,8 @@ export async function tryToReplace(
 ): Promise<Replaced | ProviderChanged | 'stale'> {
   const { provider, resources, hours = noHours } = replacement;
   const { crmId, timeZone } = provider;
-  const at = { hours, timeZone, ...(await readTimes(database.kysely, crmId)) };
+  const { now: present, aheadMs } = await readClock(database.kysely, crmId);
+  const at = { hours, timeZone, present, aheadMs };
   const plan = planDays(at, undefined, maxAtOnce / resources.length);
   const request = requestOf(replacement, at, plan);
   try {
@@ -154,12 +155,4 @@ function toMultirange(openings: Opening[]): string {
     ({ startsAt, endsAt }) => `[${new Date(startsAt).toISOString()},${new Date(endsAt).toISOString()})`,
   );
   return `{${ranges.join(',')}}`;
-}
-
-async function readTimes(db: Kysely<CalendarSchema>, crmId: string): Promise<{ present: Date; aheadMs: number }> {
-  const { rows } = await sql<{ present: Date; aheadMs: number }>`
-    SELECT scheduling_now(${crmId}) AS present, coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = ${crmId}), 0) AS ahead_ms`.execute(
-    db,
-  );
-  return rows[0]!;
 }

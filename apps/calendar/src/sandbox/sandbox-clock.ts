@@ -1,19 +1,14 @@
 import { DomainError } from '@scheduling/errors';
 import { type Kysely, sql } from 'kysely';
+import { type CrmClock, readClock } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { makeDaysDue } from '../hours/make-hours-due.ts';
 
 const maxYears = 10;
 
-export interface SandboxClock {
-  now: Date;
-  /** How far it is ahead of the real time; negative: behind. */
-  aheadMs: number;
-}
-
 /** The clock of a sandbox (interface 11.1). Rejects with `sandbox.not_found` for a CRM that is not one. */
-export async function getSandboxClock(dependencies: CalendarDependencies, crmId: string): Promise<SandboxClock> {
+export async function getSandboxClock(dependencies: CalendarDependencies, crmId: string): Promise<CrmClock> {
   await requireSandbox(dependencies, crmId);
   return readClock(dependencies.database.kysely, crmId);
 }
@@ -26,7 +21,7 @@ export async function getSandboxClock(dependencies: CalendarDependencies, crmId:
 export async function setSandboxClock(
   dependencies: CalendarDependencies,
   { crmId, now }: { crmId: string; now?: Date | undefined },
-): Promise<SandboxClock> {
+): Promise<CrmClock> {
   await requireSandbox(dependencies, crmId);
   const clock = await dependencies.database.transaction(async (db) => {
     // Whoever is setting opening hours does that by one clock.
@@ -77,12 +72,4 @@ async function setReminderMarksBack(db: Kysely<CalendarSchema>, crmId: string, n
     .execute();
   const until = now === undefined ? sql<Date>`scheduling_now()` : now;
   await db.updateTable('reminderMark').set({ until }).where('crmId', '=', crmId).where('until', '>', until).execute();
-}
-
-async function readClock(db: Kysely<CalendarSchema>, crmId: string): Promise<SandboxClock> {
-  const { rows } = await sql<SandboxClock>`
-    SELECT scheduling_now(${crmId}) AS now, coalesce((SELECT ahead_ms FROM sandbox_clock WHERE crm_id = ${crmId}), 0) AS ahead_ms`.execute(
-    db,
-  );
-  return rows[0]!;
 }
