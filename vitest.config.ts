@@ -23,7 +23,7 @@ const release = [
  * and the connections that all services share. The tests of each service stop and kill its own processes, too.
  */
 const long = [
-  ...['list-plans', 'growing-tables', 'slots-contention', 'hours-contention', 'hours-model'].map(
+  ...['list-plans', 'growing-tables', 'slots-contention', 'hours-contention', 'hours-model', 'blocks-contention'].map(
     (name) => `apps/calendar/test/${name}`,
   ),
   ...['erasure', 'erasure-faults', 'faults'].map((name) => `apps/contract-tests/test/${name}`),

@@ -69,6 +69,7 @@ describe('types for Python', () => {
     assert.deepEqual(
       silent.map(({ operationId }) => operationId).toSorted(),
       [
+        'deleteBlock',
         'deleteCalendar',
         'deleteInvitation',
         'deleteTimeslot',

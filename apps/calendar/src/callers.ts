@@ -62,6 +62,11 @@ export const callers = {
     getHours: ['gateway'],
     deleteHours: ['gateway'],
   },
+  BlockService: {
+    createBlock: ['gateway'],
+    listBlocks: ['gateway'],
+    deleteBlock: ['gateway'],
+  },
   CalendarSubscriptionService: {
     createCalendar: ['gateway'],
     listCalendars: ['gateway'],

@@ -273,8 +273,19 @@ function fromWindowMessage({
   defaultCapacity,
   defaultAcceptBookings,
   address,
+  bufferBefore = 0,
+  bufferAfter = 0,
 }: HoursWindowMessage): HoursWindow {
-  return { from, to, raster, defaultCapacity, defaultAcceptBookings, address: fromLocationMessage(address) ?? null };
+  return {
+    from,
+    to,
+    raster,
+    defaultCapacity,
+    defaultAcceptBookings,
+    address: fromLocationMessage(address) ?? null,
+    bufferBefore,
+    bufferAfter,
+  };
 }
 
 export function fromLocationMessage(message: LocationMessage | undefined): Location | undefined {

@@ -3,6 +3,7 @@ import {
   AppointmentServiceService,
   AskMobile,
   Access,
+  BlockServiceService,
   BookingPageServiceService,
   InvitationServiceService,
   BookingServiceService,
@@ -43,6 +44,9 @@ import { type AppointmentDeletion, deleteAppointments } from './appointment/dele
 import { getAppointment } from './appointment/get-appointment.ts';
 import { listAppointments } from './appointment/list-appointments.ts';
 import { updateAppointment } from './appointment/update-appointment.ts';
+import { createBlock } from './block/create-block.ts';
+import { deleteBlock } from './block/delete-block.ts';
+import { listBlocks } from './block/list-blocks.ts';
 import { callers } from './callers.ts';
 import { type NamedCustomer, refreshCustomer } from './customer/customer-copy.ts';
 import { excludeCustomer, isBooked } from './customer/exclude-customer.ts';
@@ -132,6 +136,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostBookingService(dependencies),
     hostSandboxClockService(dependencies),
     hostHoursService(dependencies),
+    hostBlockService(dependencies),
     hostInvitationService(dependencies),
     hostCalendarSubscriptionService(dependencies),
     hostReferenceService(dependencies),
@@ -489,6 +494,22 @@ function hostHoursService(dependencies: CalendarDependencies): HostedService {
     },
     getHours: async (request) => ({ json: Buffer.from(await getHours(dependencies, request)) }),
     deleteHours: async (request) => ({ conflicts: await deleteHours(dependencies, request) }),
+  });
+}
+
+function hostBlockService(dependencies: CalendarDependencies): HostedService {
+  return hostService(BlockServiceService, callers.BlockService, {
+    createBlock: async (request) => {
+      const { block, ...created } = await createBlock(dependencies, request);
+      return { json: Buffer.from(block), ...created };
+    },
+    listBlocks: async function* (request, signal) {
+      for await (const part of listBlocks(dependencies, request, signal)) yield toListMessage(part);
+    },
+    deleteBlock: async (request) => {
+      await deleteBlock(dependencies, request);
+      return {};
+    },
   });
 }
 

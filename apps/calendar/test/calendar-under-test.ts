@@ -2,6 +2,7 @@ import {
   AppointmentServiceService,
   BookingPageServiceService,
   BookingServiceService,
+  BlockServiceService,
   CalendarSubscriptionServiceService,
   type CreateAppointmentRequest,
   type CreateParticipationRequest,
@@ -58,6 +59,7 @@ export interface Calendar extends AsyncDisposable {
   bookings: ParsingBookings;
   pages: RpcClient<typeof BookingPageServiceService>;
   persons: RpcClient<typeof PersonServiceService>;
+  blocks: RpcClient<typeof BlockServiceService>;
   calendars: RpcClient<typeof CalendarSubscriptionServiceService>;
   invitations: RpcClient<typeof InvitationServiceService>;
   hours: RpcClient<typeof HoursServiceService>;
@@ -132,6 +134,7 @@ export async function startCalendarBeside(
     const bookings = replica.use(createClient(BookingServiceService, 'calendar', address, longTimeout));
     const pages = replica.use(createClient(BookingPageServiceService, 'calendar', address, longTimeout));
     const persons = replica.use(createClient(PersonServiceService, 'calendar', address, longTimeout));
+    const blocks = replica.use(createClient(BlockServiceService, 'calendar', address, longTimeout));
     const calendars = replica.use(createClient(CalendarSubscriptionServiceService, 'calendar', address, longTimeout));
     const invitations = replica.use(createClient(InvitationServiceService, 'calendar', address, longTimeout));
     const hours = replica.use(createClient(HoursServiceService, 'calendar', address, longTimeout));
@@ -156,6 +159,7 @@ export async function startCalendarBeside(
       calendars,
       invitations,
       hours,
+      blocks,
       removals,
       copies,
       clocks,

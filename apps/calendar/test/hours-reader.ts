@@ -15,6 +15,8 @@ export interface Opening {
   defaultAcceptBookings: boolean;
   /** As a record shows it. */
   address: unknown;
+  bufferBefore: number;
+  bufferAfter: number;
 }
 
 /** Days are counted since 1970. */
@@ -66,10 +68,11 @@ export class HoursReader {
     const from = midnight + timeOfDay(window.from);
     const to = midnight + timeOfDay(window.to) + (timeOfDay(window.to) < timeOfDay(window.from) ? dayMinutes : 0);
     if (this.#isSkipped(from) && this.#isSkipped(to - 1)) return [];
-    const { raster, defaultCapacity, defaultAcceptBookings } = window;
+    const { raster, defaultCapacity, defaultAcceptBookings, bufferBefore = 0, bufferAfter = 0 } = window;
     const [start, end] = [this.#minuteOf(from), this.#minuteOf(to)];
     if (end - start < raster) return [];
-    return [{ start, end, raster, defaultCapacity, defaultAcceptBookings, address: recordOf(window.address) }];
+    const address = recordOf(window.address);
+    return [{ start, end, raster, defaultCapacity, defaultAcceptBookings, address, bufferBefore, bufferAfter }];
   }
 
   /** When the clock shows it for the first time. What it never shows is reckoned on from before it was changed. */

@@ -1,4 +1,4 @@
-import type { Hours, HoursConflicts, HoursWindow } from '@scheduling/contracts/calendar/v1';
+import type { Hours, Conflicts, HoursWindow } from '@scheduling/contracts/calendar/v1';
 import { patiently } from '@scheduling/testing';
 import type { Calendar } from './calendar-under-test.ts';
 import { recordOf } from './hours-reader.ts';
@@ -24,6 +24,8 @@ export interface TimeslotJson {
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
   address: unknown;
+  bufferBefore: number;
+  bufferAfter: number;
   state: 'CREATED' | 'BOOKABLE';
   fromHours: boolean;
   /** Those that lie in it. */
@@ -51,7 +53,7 @@ export async function putHours(
   { hours: client }: Calendar,
   key: RoomKey,
   hours: Hours,
-): Promise<{ hours: HoursJson; conflicts: HoursConflicts }> {
+): Promise<{ hours: HoursJson; conflicts: Conflicts }> {
   const { json, conflicts } = await patiently(() => client.putHours({ ...key, hours }));
   return { hours: JSON.parse(json.toString()) as HoursJson, conflicts: conflicts! };
 }
@@ -59,14 +61,11 @@ export async function putHours(
 /** The record of hours, without what depends on the time. */
 export function hoursRecord({ resourceReference }: Pick<RoomKey, 'resourceReference'>, hours: Hours) {
   const { weekly, exceptions, validFrom = null, validUntil = null, aheadDays } = hours;
-  const windowOf = ({ from, to, raster, defaultCapacity, defaultAcceptBookings, address }: HoursWindow) => ({
-    from,
-    to,
-    raster,
-    defaultCapacity,
-    defaultAcceptBookings,
-    address: recordOf(address),
-  });
+  const windowOf = (window: HoursWindow) => {
+    const { from, to, raster, defaultCapacity, defaultAcceptBookings, bufferBefore = 0, bufferAfter = 0 } = window;
+    const address = recordOf(window.address);
+    return { from, to, raster, defaultCapacity, defaultAcceptBookings, address, bufferBefore, bufferAfter };
+  };
   return {
     resourceReference,
     weekly: weekly.map((window) => ({ weekdays: window.weekdays, ...windowOf(window) })),

@@ -29,7 +29,8 @@ afterAll(() => database?.[Symbol.asyncDispose]());
 
 /**
  * 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers
- * 1 and 2, have a participation, and were made by bookings.
+ * 1 and 2, have a participation, and were made by bookings. Two resources of provider 1 have 26,000 blocks before
+ * {@link from}, and another one has 40,000, before and after it.
  */
 async function fill(): Promise<void> {
   await database.kysely.transaction().execute(async (tx) => {
@@ -73,6 +74,12 @@ async function fill(): Promise<void> {
                             default_capacity, default_accept_bookings, state, content_digest)
       SELECT crm_id, provider_id, 'timeslot-' || reference, resource_reference, starts_at, starts_at + interval '8 hours', 30, 1, true, 'BOOKABLE', ''
         FROM appointment WHERE reference LIKE '%5_'`.execute(tx);
+    await sql`
+      INSERT INTO resource_block (crm_id, id, provider_id, reference, resource_reference, starts_at, ends_at)
+      SELECT ${crmId}, uuidv7(), ${providerId}, 'block-' || resource || '-' || n, resource,
+             timestamptz '2023-12-01Z' + n * interval '20 minutes', timestamptz '2023-12-01Z' + n * interval '20 minutes' + interval '10 minutes'
+        FROM generate_series(1, 40000) AS n, unnest(ARRAY['resource-5', 'resource-15', 'blocked']) AS resource
+       WHERE n <= 26000 OR resource = 'blocked'`.execute(tx);
   });
   await database.pool.query('SET statement_timeout = 0');
   // Plans depend on it, and it may come by itself at any moment.
@@ -424,6 +431,15 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
     // timeslot was made for.
     expect(rows).toMatchObject([{ book_slot: { error: { code: 'slot.unavailable', reason: 'taken' } } }]);
     expect(entries).toBeLessThan(100);
+  });
+
+  it('for the blocks of a resource, without reading those of more than a day before the period', async () => {
+    const request = { crmId, providerId, resourceReference: 'blocked', from, to, rows: 251 };
+    const { rows, scanned, entries } = await read('read_blocks', request);
+    expect(scanned).toEqual([]);
+    expect(rows).toHaveLength(251);
+    // There are three in an hour.
+    expect(entries).toBeLessThan(8 * 24 * 3 + 10);
   });
 
   it('for the appointments of a series, without reading others of the provider', async () => {

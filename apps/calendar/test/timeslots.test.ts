@@ -51,7 +51,7 @@ describe('creating timeslots', () => {
     const address = { kind: { $case: 'address' as const, value: { city: 'Bonn', countryCode: 'DE' } } };
     const requested = [
       newTimeslot({ reference: 'b@order', address }),
-      newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED }),
+      newTimeslot({ reference: 'a@order', state: TimeslotState.CREATED, bufferBefore: 5, bufferAfter: 10 }),
     ];
     const created = await create(...requested);
     expect(created.map((timeslot) => timeslot.reference)).toEqual(['b@order', 'a@order']);
@@ -60,11 +60,13 @@ describe('creating timeslots', () => {
       start: new Date('2099-06-01T06:00:00Z'),
       end: new Date('2099-06-01T10:00:00Z'),
       address: { city: 'Bonn', countryCode: 'DE', street: null, number: null, zip: null },
+      bufferBefore: 0,
+      bufferAfter: 0,
       fromHours: false,
       appointmentsJson: Buffer.from(''),
       json: expect.any(Buffer) as Buffer,
     });
-    expect(created[1]!.state).toBe(TimeslotState.CREATED);
+    expect(created[1]).toMatchObject({ state: TimeslotState.CREATED, bufferBefore: 5, bufferAfter: 10 });
   });
 
   it('reports every invalid field, and creates nothing', async () => {

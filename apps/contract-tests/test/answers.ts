@@ -26,6 +26,8 @@ export interface Timeslot {
   start: string;
   end: string;
   state: string;
+  bufferBefore: number;
+  bufferAfter: number;
   fromHours: boolean;
   appointments: Appointment[];
 }
@@ -45,6 +47,14 @@ export interface Booking {
   participation: Participation;
   slot: Slot;
 }
+
+/** Appointments in the way of opening hours or a block. */
+export interface Conflicts {
+  appointmentReferences: string[];
+  total: number;
+}
+
+export const noConflicts: Conflicts = { appointmentReferences: [], total: 0 };
 
 export const apiInfo = { version: '1' };
 

@@ -15,6 +15,7 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { createBlock } from './blocks.ts';
 import { loseAnswer, withLockedRow } from './lost-answers.ts';
 import { withoutTime } from './mails.ts';
 
@@ -608,6 +609,8 @@ function calendarPlan() {
     raster: fc.constantFrom(15, 20, 30, 45),
     defaultCapacity: fc.constantFrom(0, 1, 1, 1, 2),
     defaultAcceptBookings: fc.boolean(),
+    bufferBefore: often(0, fc.constantFrom(5, 15, 30)),
+    bufferAfter: often(0, fc.constantFrom(5, 15, 30)),
     state: often('BOOKABLE', fc.constant('CREATED')),
   });
   const appointment = fc.record({
@@ -617,9 +620,11 @@ function calendarPlan() {
     participants: fc.integer({ min: 0, max: 2 }),
     acceptBookings: fc.boolean(),
   });
+  const block = fc.record({ start: quarters(0, 24), minutes: quarters(1, 3) });
   return fc.record({
     timeslots: fc.array(timeslot, { minLength: 2, maxLength: 4 }),
     appointments: fc.array(appointment, { maxLength: 4 }),
+    blocks: fc.array(block, { maxLength: 2 }),
     duration: often<number | undefined>(undefined, fc.constantFrom(30, 45, 60)),
   });
 }
@@ -631,7 +636,7 @@ type Place = Pick<Slot, 'start' | 'end' | 'timeslotReference' | 'appointmentRefe
 const minuteMs = 60_000;
 
 /** Creates the calendar and returns every place in it that might be a slot, and some that cannot. */
-async function createCalendar({ timeslots, appointments, duration }: Plan): Promise<Place[]> {
+async function createCalendar({ timeslots, appointments, blocks, duration }: Plan): Promise<Place[]> {
   const at = (minutes: number): string =>
     new Date(Date.parse('2031-03-03T08:00Z') + minutes * minuteMs).toISOString().replace('.000Z', 'Z');
   const steps = timeslots.map(async ({ start, minutes, ...fields }) => {
@@ -661,6 +666,9 @@ async function createCalendar({ timeslots, appointments, duration }: Plan): Prom
       appointmentReference: await createAppointment(practice, { ...fields, ...period, participations }),
     };
   });
+  await Promise.all(
+    blocks.map(({ start, minutes }) => createBlock(practice, { start: at(start), end: at(start + minutes) })),
+  );
   return [...(await Promise.all(steps)).flat(), ...(await Promise.all(made))];
 }
 

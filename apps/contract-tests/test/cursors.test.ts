@@ -34,6 +34,7 @@ beforeAll(async () => {
 const otherQueries: Record<string, Record<string, string>[]> = {
   listSlots: [{ from: '2031-05-02T00:00', to: '2031-05-03T00:00' }, {}],
   listTimeslots: [{ from: '2031-05-02T00:00', to: '2031-05-03T00:00' }],
+  listBlocks: [{ from: '2031-09-02T00:00', to: '2031-09-03T00:00' }],
   listAppointments: [{ from: '2031-04-01T00:00', to: '2031-04-02T00:00' }],
   listParticipations: [{ from: '2031-05-02T00:00', to: '2031-05-03T00:00' }],
 };

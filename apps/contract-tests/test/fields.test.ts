@@ -12,6 +12,7 @@ import {
   type TestCrm,
   unique,
 } from '@scheduling/test-stack/crm';
+import { blocksAt, createBlock, newBlock } from './blocks.ts';
 import { hoursAt, newHours, newWeeklyWindow, newWindow } from './hours.ts';
 import { invitationsAt, newInvitation, openBookingPage } from './invitations.ts';
 
@@ -174,6 +175,7 @@ const integerOf = (minimum: number, maximum: number): Kind => ({
 });
 const raster = integerOf(1, 525_600);
 const capacity = integerOf(0, 1_000_000);
+const buffer: Kind = { ...integerOf(0, 1_440), accepts: () => [0, 1_440] };
 const flag: Kind = { maxLength: 0, accepts: () => [true, false], refuses: () => ['true', '', 1, 0, [], {}] };
 const oneOf = (...values: string[]): Kind => ({
   maxLength: 0,
@@ -345,6 +347,8 @@ const windowFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/raster`, kind: raster, required: true, accepts: [1, 180] },
   { pointer: `${pointer}/defaultCapacity`, kind: capacity, required: true, accepts: [0, 1_000_000] },
   { pointer: `${pointer}/defaultAcceptBookings`, kind: flag, required: true },
+  { pointer: `${pointer}/bufferBefore`, kind: buffer },
+  { pointer: `${pointer}/bufferAfter`, kind: buffer },
   {
     pointer: `${pointer}/address`,
     kind: {
@@ -455,6 +459,8 @@ const operations: Record<string, Operation> = {
       { pointer: '/timeslots/1/raster', kind: raster, required: true, accepts: [1, 240] },
       { pointer: '/timeslots/1/defaultCapacity', kind: capacity, required: true, accepts: [0, 1_000_000] },
       { pointer: '/timeslots/1/defaultAcceptBookings', kind: flag, required: true },
+      { pointer: '/timeslots/1/bufferBefore', kind: buffer },
+      { pointer: '/timeslots/1/bufferAfter', kind: buffer },
       {
         pointer: '/timeslots/1/address',
         kind: {
@@ -476,6 +482,8 @@ const operations: Record<string, Operation> = {
       { pointer: '/raster', kind: raster, accepts: [15, 30], nullable: false },
       { pointer: '/defaultCapacity', kind: capacity, accepts: [0, 1_000_000], nullable: false },
       { pointer: '/defaultAcceptBookings', kind: flag, nullable: false },
+      { pointer: '/bufferBefore', kind: buffer, nullable: false },
+      { pointer: '/bufferAfter', kind: buffer, nullable: false },
       { pointer: '/state', kind: oneOf('CREATED', 'BOOKABLE'), nullable: false },
     ],
   },
@@ -544,6 +552,16 @@ const operations: Record<string, Operation> = {
       { pointer: '/validFrom', kind: date },
       { pointer: '/validUntil', kind: date },
       { pointer: '/aheadDays', kind: integerOf(1, 400) },
+    ],
+  },
+  'create block (14)': {
+    body: () => newBlock(),
+    send: (body) => crm.post(blocksAt({ at: practice.at, resource: 'blocked@test' }), body),
+    fields: [
+      { pointer: '/reference', kind: ownReference },
+      { pointer: '/start', kind: dateTime, required: true, accepts: ['1900-01-01T00:00'] },
+      { pointer: '/end', kind: dateTime, required: true, accepts: ['9998-12-31T23:59'] },
+      { pointer: '/note', kind: text, maxLength: 1_023 },
     ],
   },
   'create appointment (2.5, 2.6)': {
@@ -884,7 +902,9 @@ describe('date-times', () => {
     const timeslots = [newTimeslot(other)];
     expect((await crm.post(`${at}/timeslots`, { timeslots })).status).toBe(201);
     await createParticipation(other, await createAppointment(other));
-    for (const list of ['/appointments', '/participations', '/slots', path`/resource/${resource}/timeslots`]) {
+    await createBlock(other, { start: '2031-03-03T18:00', end: '2031-03-03T19:00' });
+    const ofResource = ['timeslots', 'blocks'].map((kind) => path`/resource/${resource}/${kind}`);
+    for (const list of ['/appointments', '/participations', '/slots', ...ofResource]) {
       const local = await crm.get(at + list, { query: { from: '2031-03-03T00:00', to: '2031-03-04T00:00' } });
       expect(local).toMatchObject({ status: 200, body: [expect.anything(), ...(local.body as unknown[]).slice(1)] });
       for (const [from, to] of [

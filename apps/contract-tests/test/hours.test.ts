@@ -11,13 +11,12 @@ import {
   type TestCrm,
   unique,
 } from '@scheduling/test-stack/crm';
-import { apiInfo, type Booking, listSlots, type Timeslot } from './answers.ts';
-import { type Conflicts, type Hours, hoursAt, newWeeklyWindow, newWindow, setHours } from './hours.ts';
+import { apiInfo, type Booking, type Conflicts, listSlots, noConflicts, type Timeslot } from './answers.ts';
+import { type Hours, hoursAt, newWeeklyWindow, newWindow, setHours } from './hours.ts';
 
 /** A Monday, 7 o'clock in Berlin. */
 const now = '2031-03-03T06:00:00Z';
 const weekend = ['6', '7'];
-const noConflicts = { appointmentReferences: [], total: 0 };
 
 let crm: TestCrm;
 let practice: Practice;
@@ -103,12 +102,16 @@ describe('opening hours (interface 14)', () => {
       ],
       aheadDays: 7,
     });
+    const noBuffers = { bufferBefore: 0, bufferAfter: 0 };
     const hours = {
       resourceReference: practice.resource,
-      weekly: [{ weekdays, ...open }, night],
+      weekly: [
+        { weekdays, ...open, ...noBuffers },
+        { ...night, ...noBuffers },
+      ],
       exceptions: [
         { from: '2031-03-05', to: '2031-03-06', windows: [], note: 'Closed' },
-        { from: '2031-03-06', to: '2031-03-06', windows: [{ ...long, address: null }], note: null },
+        { from: '2031-03-06', to: '2031-03-06', windows: [{ ...long, ...noBuffers, address: null }], note: null },
       ],
       validFrom: null,
       validUntil: null,
@@ -125,6 +128,7 @@ describe('opening hours (interface 14)', () => {
       raster: 30,
       defaultCapacity: 1,
       defaultAcceptBookings: true,
+      ...noBuffers,
       address,
       state: 'BOOKABLE',
       fromHours: true,

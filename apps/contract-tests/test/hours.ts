@@ -1,5 +1,6 @@
 import { path } from '@scheduling/test-stack/client';
 import type { Practice } from '@scheduling/test-stack/crm';
+import type { Conflicts } from './answers.ts';
 
 /** When a resource is open, as the API shows it. */
 export interface Window {
@@ -8,6 +9,8 @@ export interface Window {
   raster: number;
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
+  bufferBefore: number;
+  bufferAfter: number;
   address: unknown;
 }
 
@@ -20,11 +23,6 @@ export interface Hours {
   validUntil: string | null;
   aheadDays: number;
   madeUntil: string;
-}
-
-export interface Conflicts {
-  appointmentReferences: string[];
-  total: number;
 }
 
 /** Where the opening hours of a resource are. */

@@ -15,6 +15,7 @@ import {
 } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { blocksAt, newBlock } from './blocks.ts';
 import { invitationsAt, newInvitation, openBookingPage } from './invitations.ts';
 import { loseAnswer, withLockedRow } from './lost-answers.ts';
 
@@ -111,6 +112,12 @@ const operations: Operation[] = [
         },
       ],
     },
+  },
+  {
+    name: 'a block without a reference',
+    path: () => blocksAt(practice),
+    body: async () => newBlock({ reference: undefined }),
+    change: { note: 'Other' },
   },
   {
     name: 'an appointment',

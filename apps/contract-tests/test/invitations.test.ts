@@ -4,6 +4,7 @@ import { path, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, createPractice, createTimeslot, type Practice, unique } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
 import { eventually } from '@scheduling/testing';
+import { createBlock } from './blocks.ts';
 import { inDays, type Invitation, invitationsAt, invite, newInvitation, openBookingPage } from './invitations.ts';
 
 let practice: Practice;
@@ -133,6 +134,18 @@ describe('an invitation (interface 13)', () => {
     expect((await press(first)).status).toBe(200);
     expect((await press(second)).status).toBe(409);
     expect(await participationsOf(own)).toHaveLength(1);
+  });
+
+  it('books no time that was blocked meanwhile, except one that the page holds', async () => {
+    const own = await createBookable();
+    const { url } = await invite(own, { bookings: 2 });
+    const held = await press(await open(url));
+    const week = await open(url);
+    await createBlock(own, { start: inDays(1), end: inDays(20) });
+    expect((await press(week)).status).toBe(409);
+    expect((await press(held)).status).toBe(200);
+    expect(await participationsOf(own)).toHaveLength(1);
+    expect((await open(url)).body).not.toContain('10:30');
   });
 
   it('is listed in the order of creation until it is deleted, and then its link is dead', async () => {

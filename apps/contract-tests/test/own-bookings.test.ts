@@ -13,6 +13,7 @@ import {
 } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
 import type { Booking } from './answers.ts';
+import { createBlock } from './blocks.ts';
 import { readFeed } from './feed.ts';
 import { sentMails } from './mails.ts';
 
@@ -39,6 +40,7 @@ async function setRules(rules: Record<string, unknown>): Promise<void> {
 interface BookedPlace {
   reference: string;
   email: string;
+  resource: string;
   timeslotReference: string;
 }
 
@@ -65,7 +67,12 @@ async function book(state = 'BOOKED'): Promise<BookedPlace> {
     customer: { customerReference: `${name}@test`, userName: 'Ada Byron', email, language: 'en' },
   });
   expect(status, text).toBe(201);
-  return { reference: body.booking.participation.reference, email, timeslotReference };
+  return {
+    reference: body.booking.participation.reference,
+    email,
+    resource: resourceReference,
+    timeslotReference,
+  };
 }
 
 const participationAt = (reference: string): string => practice.at + path`/participations/${reference}`;
@@ -150,6 +157,18 @@ describe('the person of a booking', () => {
     const [, mail] = await waitForMails(email, 2);
     expect(mail!.text).toContain('10:30–11:00');
     expect(mail!.text).toContain(url);
+  });
+
+  it('cannot move it to a time that is blocked, also if the block was made meanwhile', async () => {
+    const { reference, resource } = await book();
+    const url = await linkOf(reference);
+    const question = await follow(await follow(await open(url), 'Move'), '10:30–11:00');
+    await createBlock({ ...practice, resource }, { start: `${date}T10:30`, end: `${date}T11:00` });
+    const refused = await press(question);
+    expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('no longer available')]);
+    const week = await follow(await open(url), 'Move');
+    expect(week.body).not.toContain('10:30–11:00');
+    expect((await press(await follow(week, '11:00–11:30'))).body).toContain('Your booking has been moved.');
   });
 
   it('says that they will be there, which the CRM can read', async () => {

@@ -6,6 +6,7 @@ import { codesIn } from '@scheduling/test-stack/api-document';
 import { type Answer, apiDocument, createClient, path, type Problem } from '@scheduling/test-stack/client';
 import { createCrm, newAppointment, newTimeslot, type TestCrm, unique } from '@scheduling/test-stack/crm';
 import { waitForMails } from '@scheduling/test-stack/inbox';
+import { createBlocks } from './blocks.ts';
 import { newHours, newWeeklyWindow } from './hours.ts';
 import { inDays } from './invitations.ts';
 import { bookUntilMailWaits, mailsAt, sentMails } from './mails.ts';
@@ -61,6 +62,7 @@ const offer = {
   resources: [{ resourceReference: 'room-1@acme', name: 'Room 1' }],
 };
 const invitation = { productReference: 'haircut@acme', bookings: 1, expiresAt: inDays(30) };
+const block = { reference: 'block-1@acme', start: '2031-09-01T09:00', end: '2031-09-01T17:00', note: 'Training' };
 const reused = { headers: { 'idempotency-key': 'order-17' } };
 const strict = { headers: { prefer: 'handling=strict' } };
 const period = { from: '2031-03-03T09:00', to: '2031-03-03T09:00' };
@@ -96,6 +98,7 @@ async function setUp(): Promise<void> {
       `${at}/participations`,
       { ...participation, reference, appointmentReference: 'a-5@acme', customerReference: 'c-3@acme' },
     ]),
+    [`${at}/resource/room-1%40acme/blocks`, block],
     ['/webhooks', webhook],
     ...Array.from({ length: 9 }, (_, index): [string, unknown] => [
       '/webhooks',
@@ -107,6 +110,7 @@ async function setUp(): Promise<void> {
     ]),
   ];
   for (const [address, body] of creations) expect(await crm.post(address, body)).toMatchObject({ status: 201 });
+  await createBlocks({ crm, at, resource: 'room-3@acme' }, 1_000);
   expect((await crm.put(`${at}/booking-rules`, { page: true, offers: [offer] })).status).toBe(200);
   for (let count = 0; count < 100; count += 1)
     expect((await crm.post(`${at}/customers/c-2%40acme/invitations`, invitation)).status).toBe(201);
@@ -281,6 +285,11 @@ const requests: Record<string, () => Promise<Answer>> = {
   'sandbox.not_found': async () => (await createCrm()).get('/sandbox/clock'),
   'hours.invalid': put(`${at}/resource/room-1%40acme/hours`, newHours({ weekly: [newWeeklyWindow({ raster: 240 })] })),
   'hours.not_found': get(`${at}/resource/room-1%40acme/hours`),
+  'block.invalid': post(`${at}/resource/room-1%40acme/blocks`, { ...block, end: '2031-09-01T09:00' }),
+  'block.invalid-parameter': get(`${at}/resource/room-1%40acme/blocks`, period),
+  'block.not_found': remove(`${at}/resource/room-1%40acme/blocks/other%40acme`),
+  'block.reference_taken': post(`${at}/resource/room-1%40acme/blocks`, { ...block, note: 'Holidays' }),
+  'block.limit_reached': post(`${at}/resource/room-3%40acme/blocks`, { ...block, reference: 'block-2@acme' }),
   'calendar.not_found': remove(`${at}/calendars/other%40acme`),
   'booking_rules.invalid': put(`${at}/booking-rules`, { embedOn: ['http://www.acme.example'] }),
   'calendar.reference_taken': post(`${at}/calendars`, { ...calendar, details: 'NAMES' }),

@@ -60,6 +60,14 @@ describe('references of any kind in addresses (interface 1)', () => {
     const period = { from: '2031-01-01T00:00', to: '2031-01-02T00:00' };
     const list = await own.get(at + path`/resource/${reference}/timeslots`, { query: period });
     expect(list).toMatchObject({ status: 200, body: [{ reference, resourceReference: reference, state: 'BOOKABLE' }] });
+    const blocks = at + path`/resource/${reference}/blocks`;
+    const block = { reference, start: '2031-01-01T12:00', end: '2031-01-01T13:00' };
+    expect(await own.post(blocks, block)).toMatchObject({ status: 201 });
+    expect(await own.get(blocks, { query: period })).toMatchObject({
+      status: 200,
+      body: [{ reference, resourceReference: reference }],
+    });
+    expect(await own.delete(blocks + path`/${reference}`)).toMatchObject({ status: 204 });
     const appointment = {
       reference,
       start: '2031-01-01T09:00',

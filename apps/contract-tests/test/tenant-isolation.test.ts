@@ -37,6 +37,7 @@ const absent = Object.fromEntries(
     'hold',
     'customer',
     'invitation',
+    'block',
     'resource',
     'product',
     'erasure',

@@ -31,16 +31,16 @@ describe('timeslots (interface 4.1)', () => {
     const created = await crm.post(timeslots(), { timeslots: [first, second] });
     expect(created.status).toBe(201);
     const { country, ...rest } = address;
+    const returned = { bufferBefore: 0, bufferAfter: 0, fromHours: false, appointments: [] };
     expect(created.body).toStrictEqual([
       {
         ...first,
         address: { ...rest, countryCode: country },
         start: '2031-03-03T09:00:00Z',
         end: '2031-03-03T11:00:00Z',
-        fromHours: false,
-        appointments: [],
+        ...returned,
       },
-      { ...second, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', fromHours: false, appointments: [] },
+      { ...second, start: '2031-03-03T07:00:00Z', end: '2031-03-03T11:00:00Z', ...returned },
     ]);
     const again = await crm.post(timeslots(), { timeslots: [first, second] });
     expect(again.status).toBe(200);
@@ -179,6 +179,8 @@ describe('timeslots (interface 4.1)', () => {
         address: null,
         start: '2031-03-03T07:00:00Z',
         end: '2031-03-03T11:00:00Z',
+        bufferBefore: 0,
+        bufferAfter: 0,
         fromHours: false,
         appointments: [],
         defaultCapacity: 7,

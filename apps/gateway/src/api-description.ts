@@ -84,6 +84,12 @@ const tags = [
       'comes into reach. Changed hours remove and add timeslots, and cancel nothing: the response lists the appointments outside of them.',
   },
   {
+    name: 'Blocks',
+    description:
+      'Periods in which nothing of a resource can be booked, such as a training or an illness, whatever its timeslots and opening hours say. ' +
+      'A block changes no timeslot and cancels nothing: the response lists the appointments in it. Without the block, everything can be booked as before.',
+  },
+  {
     name: 'Slots and bookings',
     description:
       'What can be booked, and bookings in one request. List the slots, and book one of them: this creates the appointment, the participation and, if necessary, the customer. ' +

@@ -19,6 +19,7 @@ import { rawProblem } from './raw-problem.ts';
 import { collectRoutes, type Route, refuseOtherMethods, refuseUnknownRoutes } from './route-table.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { appointmentRoutes } from './routes/appointments.ts';
+import { blockRoutes } from './routes/blocks.ts';
 import { bookingRoutes } from './routes/bookings.ts';
 import { bookingRulesRoutes } from './routes/booking-rules.ts';
 import { calendarRoutes } from './routes/calendars.ts';
@@ -125,6 +126,7 @@ function crmRoutes(
       staffRoutes(clients),
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       hoursRoutes(clients),
+      blockRoutes(clients, dependencies.publicUrl, admission),
       appointmentRoutes(clients, dependencies.publicUrl, admission),
       participationRoutes(clients, dependencies.publicUrl, admission),
       participationMailRoutes(clients),

@@ -1,5 +1,6 @@
 import {
   AppointmentServiceService,
+  BlockServiceService,
   BookingServiceService,
   CalendarSubscriptionServiceService,
   HoursServiceService,
@@ -24,6 +25,7 @@ export interface Clients extends Disposable {
   identity: AddressedClient<IdentityServiceService>;
   timeslots: AddressedClient<TimeslotServiceService>;
   hours: AddressedClient<HoursServiceService>;
+  blocks: AddressedClient<BlockServiceService>;
   appointments: AddressedClient<AppointmentServiceService>;
   participations: AddressedClient<ParticipationServiceService>;
   bookings: AddressedClient<BookingServiceService>;
@@ -56,6 +58,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     identity: open(IdentityServiceService, 'identity', addresses.identityAddress),
     timeslots: open(TimeslotServiceService, 'calendar', addresses.calendarAddress),
     hours: open(HoursServiceService, 'calendar', addresses.calendarAddress),
+    blocks: open(BlockServiceService, 'calendar', addresses.calendarAddress),
     appointments: open(AppointmentServiceService, 'calendar', addresses.calendarAddress),
     participations: open(ParticipationServiceService, 'calendar', addresses.calendarAddress),
     bookings: open(BookingServiceService, 'calendar', addresses.calendarAddress),

@@ -19,6 +19,8 @@ import {
 /** Length of a reference, name or other single-line text. */
 const maxLineLength = 255;
 export const maxMessageLength = 1_024;
+/** Of what a CRM notes for itself (interface 8). */
+export const maxNoteLength = 1_023;
 /** The longest text of all. */
 export const maxLongTextLength = 10_000;
 

@@ -57,10 +57,17 @@ async function send(method: string, path: string, body?: object): Promise<unknow
 const window = { from: '09:00', to: '24:00', raster: 30, defaultCapacity: 1, defaultAcceptBookings: false };
 const address = { city: 'B', zip: null, country: 'DE', street: '' };
 const hours = {
-  weekly: [{ weekdays: ['1', '7'], ...window, address: 'https://video.example/1' }],
+  weekly: [
+    { weekdays: ['1', '7'], ...window, address: 'https://video.example/1', bufferBefore: null, bufferAfter: 1_440 },
+  ],
   exceptions: [
     { from: '2030-01-01', to: '2030-01-02', windows: [], note: '' },
-    { from: '2030-01-03', to: '2030-01-03', windows: [{ ...window, weekdays: ['2'], address }], note: 'n' },
+    {
+      from: '2030-01-03',
+      to: '2030-01-03',
+      windows: [{ ...window, weekdays: ['2'], address, bufferBefore: 5, bufferAfter: 0 }],
+      note: 'n',
+    },
   ],
   validFrom: '2030-01-01',
   validUntil: null,
@@ -80,7 +87,12 @@ it('passes opening hours to calendar, and its answer to the client', async () =>
       ...ofResource,
       hours: {
         weekly: [
-          { weekdays: ['1', '7'], ...window, address: { kind: { $case: 'text', value: 'https://video.example/1' } } },
+          {
+            weekdays: ['1', '7'],
+            ...window,
+            address: { kind: { $case: 'text', value: 'https://video.example/1' } },
+            bufferAfter: 1_440,
+          },
         ],
         exceptions: [
           { from: '2030-01-01', to: '2030-01-02', windows: [] },
@@ -92,6 +104,8 @@ it('passes opening hours to calendar, and its answer to the client', async () =>
                 weekdays: [],
                 ...window,
                 address: { kind: { $case: 'address', value: { city: 'B', countryCode: 'DE' } } },
+                bufferBefore: 5,
+                bufferAfter: 0,
               },
             ],
             note: 'n',

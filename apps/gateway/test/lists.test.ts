@@ -236,6 +236,8 @@ describe('the timeslots of a resource', () => {
       'defaultCapacity',
       'defaultAcceptBookings',
       'address',
+      'bufferBefore',
+      'bufferAfter',
       'state',
       'fromHours',
       'appointments',

@@ -31,6 +31,7 @@ const references: Record<string, string> = {
   providerRef: 'workshop@acme',
   resourceRef: 'room-1@acme',
   timeslotRef: 't-1@acme',
+  blockRef: 'block-1@acme',
   appointmentRef: 'a-1@acme',
   participationRef: 'b-2@acme',
   customerRef: 'c-1@acme',

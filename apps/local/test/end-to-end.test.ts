@@ -331,6 +331,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'CalendarSubscriptionService',
         'InvitationService',
         'HoursService',
+        'BlockService',
         'SandboxClockService',
         'ReferenceService',
         'CustomerRemovalService',

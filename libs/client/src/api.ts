@@ -282,7 +282,7 @@ export interface paths {
         get: operations["getHours"];
         /**
          * Set the opening hours of a resource
-         * @description Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, those with appointments are hidden (`CREATED`), and the rest are removed. Repeating it changes nothing.
+         * @description Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, those with appointments are hidden (`CREATED`), and the rest are removed. `conflicts` are the appointments outside the windows that start within 400 days. Repeating it changes nothing.
          */
         put: operations["putHours"];
         post?: never;
@@ -311,6 +311,50 @@ export interface paths {
         put: operations["putHoursOfResources"];
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/resource/{resourceRef}/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the blocks of a resource
+         * @description Blocks that overlap the period, ordered by start. Returns all of them unless `limit` is given.
+         */
+        get: operations["listBlocks"];
+        put?: never;
+        /**
+         * Block a period of a resource
+         * @description Once the response has arrived, no booking can start in the period any more, neither in a timeslot nor in an open appointment. What has been booked stays: `conflicts` are the active appointments that overlap the period. The CRM can still create appointments and participations in it. If the `reference` exists with the same content, the existing block is returned.
+         */
+        post: operations["createBlock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/provider/{providerRef}/resource/{resourceRef}/blocks/{blockRef}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a block
+         * @description The period can be booked again at once.
+         */
+        delete: operations["deleteBlock"];
         options?: never;
         head?: never;
         patch?: never;
@@ -505,7 +549,7 @@ export interface paths {
         };
         /**
          * List what can be booked
-         * @description Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps, and open appointments, which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else books it.
+         * @description Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps or is too near to, and open appointments, which are publicly bookable and have a free seat. Neither overlaps a block. Ordered by start. Whatever is listed can be booked until somebody else books it.
          */
         get: operations["listSlots"];
         put?: never;
@@ -527,7 +571,7 @@ export interface paths {
         put?: never;
         /**
          * Book a slot
-         * @description Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `too_soon` or `too_late`.
+         * @description Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `blocked`, `too_soon` or `too_late`.
          */
         post: operations["createBooking"];
         delete?: never;
@@ -1308,6 +1352,10 @@ export interface components {
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address?: components["schemas"]["NewAddress"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferBefore?: number | null;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferAfter?: number | null;
             /**
              * @description `CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.
              * @enum {string}
@@ -1466,6 +1514,8 @@ export interface components {
          *       "defaultCapacity": 1,
          *       "defaultAcceptBookings": true,
          *       "address": null,
+         *       "bufferBefore": 0,
+         *       "bufferAfter": 0,
          *       "state": "BOOKABLE",
          *       "fromHours": false,
          *       "appointments": [
@@ -1528,10 +1578,17 @@ export interface components {
              * @example 2030-05-06T07:00:00Z
              */
             end: string;
+            /** @description Length of one bookable slot in minutes. */
             raster: number;
+            /** @description Maximum number of participants of appointments created from it. */
             defaultCapacity: number;
+            /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address: components["schemas"]["Address"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. */
+            bufferBefore: number;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. */
+            bufferAfter: number;
             /** @enum {string} */
             state: "CREATED" | "BOOKABLE";
             /** @description Whether it was made from opening hours, which remove or hide it when they change. */
@@ -1557,6 +1614,10 @@ export interface components {
             defaultCapacity?: number;
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings?: boolean;
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. */
+            bufferBefore?: number;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. */
+            bufferAfter?: number;
             /**
              * @description `CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.
              * @enum {string}
@@ -1578,6 +1639,10 @@ export interface components {
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address?: components["schemas"]["NewAddress"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferBefore?: number | null;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferAfter?: number | null;
         };
         /** NewExceptionWindow */
         NewExceptionWindow: {
@@ -1592,6 +1657,10 @@ export interface components {
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address?: components["schemas"]["NewAddress"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferBefore?: number | null;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. Defaults to 0. */
+            bufferAfter?: number | null;
         };
         /** NewHoursException */
         NewHoursException: {
@@ -1642,6 +1711,10 @@ export interface components {
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address: components["schemas"]["Address"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. */
+            bufferBefore: number;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. */
+            bufferAfter: number;
         };
         /** ExceptionWindow */
         ExceptionWindow: {
@@ -1656,6 +1729,10 @@ export interface components {
             /** @description Whether it is publicly bookable. */
             defaultAcceptBookings: boolean;
             address: components["schemas"]["Address"];
+            /** @description How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. */
+            bufferBefore: number;
+            /** @description How many minutes at least are between an appointment that is booked in it and the next one of the resource. The larger of two buffers counts. */
+            bufferAfter: number;
         };
         /** HoursException */
         HoursException: {
@@ -1691,6 +1768,8 @@ export interface components {
          *           "raster": 30,
          *           "defaultCapacity": 1,
          *           "defaultAcceptBookings": true,
+         *           "bufferAfter": 15,
+         *           "bufferBefore": 0,
          *           "address": null
          *         }
          *       ],
@@ -1711,6 +1790,8 @@ export interface components {
          *               "raster": 30,
          *               "defaultCapacity": 1,
          *               "defaultAcceptBookings": true,
+         *               "bufferAfter": 15,
+         *               "bufferBefore": 0,
          *               "address": null
          *             }
          *           ],
@@ -1747,14 +1828,14 @@ export interface components {
             madeUntil: string;
         };
         /**
-         * HoursConflicts
-         * @description Active appointments of the resource outside the windows, which are not over and start within 400 days. Nothing happens to them.
+         * Conflicts
+         * @description Active appointments of the resource that are not over and are in the way. Nothing happens to them.
          * @example {
          *       "appointmentReferences": [],
          *       "total": 0
          *     }
          */
-        HoursConflicts: {
+        Conflicts: {
             /** @description At most 500, by start. */
             appointmentReferences: string[];
             /** @description How many there are. */
@@ -1778,6 +1859,51 @@ export interface components {
             validUntil?: string | null;
             /** @description For how many days timeslots are made, counting today; defaults to 92. */
             aheadDays?: number | null;
+        };
+        /** NewBlock */
+        NewBlock: {
+            /** @description Unique; generated if absent. */
+            reference?: string | null;
+            /**
+             * Format: date-time-local
+             * @description A slot may end then. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
+            start: string;
+            /**
+             * Format: date-time-local
+             * @description After `start`. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
+            end: string;
+            /** @description For the CRM; customers never see it. */
+            note?: string | null;
+        };
+        /**
+         * Block
+         * @example {
+         *       "reference": "block-1@acme",
+         *       "resourceReference": "room-1@acme",
+         *       "start": "2030-05-13T10:00:00Z",
+         *       "end": "2030-05-14T16:00:00Z",
+         *       "note": "Training"
+         *     }
+         */
+        Block: {
+            reference: string;
+            resourceReference: string;
+            /**
+             * Format: date-time
+             * @description UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            start: string;
+            /**
+             * Format: date-time
+             * @description UTC, `YYYY-MM-DDThh:mm:ssZ`.
+             * @example 2030-05-06T07:00:00Z
+             */
+            end: string;
+            /** @description For the CRM; customers never see it. */
+            note: string | null;
         };
         /** NewPrice */
         NewPrice: {
@@ -5900,7 +6026,8 @@ export interface operations {
                  *           "to": "12:30",
                  *           "raster": 30,
                  *           "defaultCapacity": 1,
-                 *           "defaultAcceptBookings": true
+                 *           "defaultAcceptBookings": true,
+                 *           "bufferAfter": 15
                  *         }
                  *       ],
                  *       "exceptions": [
@@ -5919,7 +6046,8 @@ export interface operations {
                  *               "to": "18:00",
                  *               "raster": 30,
                  *               "defaultCapacity": 1,
-                 *               "defaultAcceptBookings": true
+                 *               "defaultAcceptBookings": true,
+                 *               "bufferAfter": 15
                  *             }
                  *           ]
                  *         }
@@ -5939,7 +6067,7 @@ export interface operations {
                     "application/json": {
                         "api-info": components["schemas"]["ApiInfo"];
                         hours: components["schemas"]["Hours"];
-                        conflicts: components["schemas"]["HoursConflicts"];
+                        conflicts: components["schemas"]["Conflicts"];
                     };
                 };
             };
@@ -6090,7 +6218,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         "api-info": components["schemas"]["ApiInfo"];
-                        conflicts: components["schemas"]["HoursConflicts"];
+                        conflicts: components["schemas"]["Conflicts"];
                     };
                 };
             };
@@ -6250,7 +6378,8 @@ export interface operations {
                  *           "to": "12:30",
                  *           "raster": 30,
                  *           "defaultCapacity": 1,
-                 *           "defaultAcceptBookings": true
+                 *           "defaultAcceptBookings": true,
+                 *           "bufferAfter": 15
                  *         }
                  *       ],
                  *       "exceptions": [
@@ -6269,7 +6398,8 @@ export interface operations {
                  *               "to": "18:00",
                  *               "raster": 30,
                  *               "defaultCapacity": 1,
-                 *               "defaultAcceptBookings": true
+                 *               "defaultAcceptBookings": true,
+                 *               "bufferAfter": 15
                  *             }
                  *           ]
                  *         }
@@ -6307,6 +6437,8 @@ export interface operations {
                          *             "raster": 30,
                          *             "defaultCapacity": 1,
                          *             "defaultAcceptBookings": true,
+                         *             "bufferAfter": 15,
+                         *             "bufferBefore": 0,
                          *             "address": null
                          *           }
                          *         ],
@@ -6327,6 +6459,8 @@ export interface operations {
                          *                 "raster": 30,
                          *                 "defaultCapacity": 1,
                          *                 "defaultAcceptBookings": true,
+                         *                 "bufferAfter": 15,
+                         *                 "bufferBefore": 0,
                          *                 "address": null
                          *               }
                          *             ],
@@ -6354,6 +6488,8 @@ export interface operations {
                          *             "raster": 30,
                          *             "defaultCapacity": 1,
                          *             "defaultAcceptBookings": true,
+                         *             "bufferAfter": 15,
+                         *             "bufferBefore": 0,
                          *             "address": null
                          *           }
                          *         ],
@@ -6374,6 +6510,8 @@ export interface operations {
                          *                 "raster": 30,
                          *                 "defaultCapacity": 1,
                          *                 "defaultAcceptBookings": true,
+                         *                 "bufferAfter": 15,
+                         *                 "bufferBefore": 0,
                          *                 "address": null
                          *               }
                          *             ],
@@ -6388,7 +6526,7 @@ export interface operations {
                          *     ]
                          */
                         hours: components["schemas"]["Hours"][];
-                        conflicts: components["schemas"]["HoursConflicts"];
+                        conflicts: components["schemas"]["Conflicts"];
                     };
                 };
             };
@@ -6437,6 +6575,478 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    listBlocks: {
+        parameters: {
+            query: {
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+                from: string;
+                /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+                to: string;
+                /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
+                limit?: number;
+                /** @description Where the page starts, as given in the `Link` header of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The blocks */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `block.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "block.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    createBlock: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A string chosen by the client, unique to each request; a UUID is a good choice. Repeating a request with its key within 72 hours has no further effect. */
+                "idempotency-key"?: string;
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reference": "block-1@acme",
+                 *       "start": "2030-05-13T12:00",
+                 *       "end": "2030-05-14T18:00",
+                 *       "note": "Training"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBlock"];
+            };
+        };
+        responses: {
+            /** @description The block already exists */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        block: components["schemas"]["Block"];
+                        conflicts: components["schemas"]["Conflicts"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        "api-info": components["schemas"]["ApiInfo"];
+                        block: components["schemas"]["Block"];
+                        conflicts: components["schemas"]["Conflicts"];
+                    };
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `block.invalid`, `idempotency_key.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "block.invalid" | "idempotency_key.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `block.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "block.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description Conflict: `block.reference_taken`, `block.limit_reached`, `idempotency_key.in_flight`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "block.reference_taken" | "block.limit_reached" | "idempotency_key.in_flight";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description The Idempotency-Key was used for a different request: `idempotency_key.reused`. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "idempotency_key.reused";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    deleteBlock: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                providerRef: string;
+                /** @description Reference of the resource. */
+                resourceRef: string;
+                /** @description Reference of the block. */
+                blockRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`, `block.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found" | "block.not_found";
                     };
                 };
             };

@@ -68,6 +68,13 @@ export const calendarErrors = {
   },
   'hours.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'hours.not_found': { category: 'not_found', text: 'The resource has no opening hours.' },
+  'block.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
+  'block.not_found': { category: 'not_found', text: 'There is no block of the resource with this reference.' },
+  'block.reference_taken': {
+    category: 'conflict',
+    text: 'A block with this reference and different content already exists.',
+  },
+  'block.limit_reached': { category: 'conflict', text: 'The resource has 1,000 blocks that are not over.' },
   'calendar.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'calendar.not_found': { category: 'not_found', text: 'There is no calendar with this reference.' },
   'calendar.reference_taken': {

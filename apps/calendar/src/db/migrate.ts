@@ -23,6 +23,7 @@ import * as pageBookings from './migrations/0013-page-bookings.ts';
 import * as invitations from './migrations/0016-invitations.ts';
 import * as hours from './migrations/0017-hours.ts';
 import * as hoursCheck from './migrations/0018-hours-check.ts';
+import * as blocksAndBuffers from './migrations/0021-blocks-and-buffers.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -63,6 +64,16 @@ const migrations = {
     'timeslot_changed',
     "timeslot (crm_id, provider_id, resource_reference) WHERE from_hours = 'CHANGED'",
   ),
+  '0021-blocks-and-buffers': blocksAndBuffers,
+  // What has buffers, so that calendars without any cost nothing.
+  '0022-timeslots-with-buffers': concurrentIndex(
+    'timeslot_with_buffers',
+    'timeslot (crm_id, provider_id, resource_reference, starts_at) WHERE buffer_before > 0 OR buffer_after > 0',
+  ),
+  '0023-appointments-with-buffers': concurrentIndex(
+    'appointment_with_buffers',
+    'appointment (crm_id, provider_id, resource_reference, starts_at) WHERE buffer_before > 0 OR buffer_after > 0',
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, [
@@ -76,6 +87,7 @@ const functions = sqlFiles(import.meta.url, [
   '../participation/states.sql',
   '../participation/participation-json.sql',
   '../appointment/appointment-json.sql',
+  '../appointment/conflicts.sql',
   '../appointment/end-if-empty.sql',
   '../appointment/lock-appointment.sql',
   '../appointment/create-appointment.sql',
@@ -122,6 +134,8 @@ const functions = sqlFiles(import.meta.url, [
   '../hours/open-windows.sql',
   '../hours/replace-hours.sql',
   '../hours/make-days.sql',
+  '../block/conflicts-with-block.sql',
+  '../block/read-blocks.sql',
   '../timeslot/read-timeslots.sql',
   '../reminder/remind.sql',
   '../daily-list/day-appointments.sql',

@@ -23,6 +23,8 @@ CREATE TABLE appointment (
   anonymised boolean NOT NULL DEFAULT false,
   revision integer NOT NULL DEFAULT 1,
   event_count integer NOT NULL DEFAULT 0,
+  buffer_before integer NOT NULL DEFAULT 0,
+  buffer_after integer NOT NULL DEFAULT 0,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
@@ -38,6 +40,7 @@ CREATE INDEX appointment_by_start ON public.appointment USING btree (crm_id, pro
 CREATE INDEX appointment_cancelled ON public.appointment USING btree (crm_id, provider_id, starts_at, id, ends_at) WHERE (state = 'CANCELLED'::text);
 CREATE INDEX appointment_long ON public.appointment USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX appointment_to_anonymise ON public.appointment USING btree (crm_id, ends_at) WHERE (NOT anonymised);
+CREATE INDEX appointment_with_buffers ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at) WHERE ((buffer_before > 0) OR (buffer_after > 0));
 CREATE TRIGGER seats_changed BEFORE UPDATE ON public.appointment FOR EACH ROW WHEN ((old.anonymised AND (new.taken <> old.taken))) EXECUTE FUNCTION unmark_with_seats();
 CREATE TRIGGER start_changed AFTER UPDATE OF starts_at ON public.appointment FOR EACH ROW WHEN ((new.starts_at <> old.starts_at)) EXECUTE FUNCTION requests_wait();
 
@@ -359,6 +362,24 @@ CREATE TABLE removed_participation (
   CONSTRAINT removed_participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE resource_block (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  provider_id uuid NOT NULL,
+  reference text NOT NULL,
+  resource_reference text NOT NULL,
+  starts_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  note text,
+  CONSTRAINT resource_block_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT resource_block_check CHECK ((starts_at < ends_at)),
+  CONSTRAINT resource_block_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
+  CONSTRAINT resource_block_reference_key UNIQUE (crm_id, reference)
+);
+CREATE INDEX resource_block_by_end ON public.resource_block USING btree (crm_id, provider_id, resource_reference, ends_at);
+CREATE INDEX resource_block_by_start ON public.resource_block USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
+CREATE INDEX resource_block_long ON public.resource_block USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
+
 CREATE TABLE resource_hours (
   crm_id text NOT NULL,
   provider_id uuid NOT NULL,
@@ -406,6 +427,8 @@ CREATE TABLE timeslot (
   state text NOT NULL,
   content_digest bytea NOT NULL,
   from_hours text,
+  buffer_before integer NOT NULL DEFAULT 0,
+  buffer_after integer NOT NULL DEFAULT 0,
   CONSTRAINT timeslot_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT timeslot_check CHECK ((starts_at < ends_at)),
   CONSTRAINT timeslot_from_hours_check CHECK ((from_hours = ANY (ARRAY['MADE'::text, 'HIDDEN'::text, 'CHANGED'::text]))),
@@ -419,6 +442,7 @@ CREATE INDEX timeslot_changed ON public.timeslot USING btree (crm_id, provider_i
 CREATE INDEX timeslot_long ON public.timeslot USING btree (crm_id, provider_id, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE INDEX timeslot_long_by_resource ON public.timeslot USING btree (crm_id, provider_id, resource_reference, ends_at) WHERE ((ends_at - starts_at) > '24:00:00'::interval);
 CREATE UNIQUE INDEX timeslot_of_hours ON public.timeslot USING btree (crm_id, provider_id, resource_reference, content_digest) WHERE (from_hours IS NOT NULL);
+CREATE INDEX timeslot_with_buffers ON public.timeslot USING btree (crm_id, provider_id, resource_reference, starts_at) WHERE ((buffer_before > 0) OR (buffer_after > 0));
 
 CREATE TABLE verification_mail (
   crm_id text NOT NULL,
@@ -1039,23 +1063,29 @@ DECLARE
   is_taken boolean := false;
   is_full boolean := false;
   is_hidden boolean;
+  is_blocked boolean;
 BEGIN
   reclaimed := 0;
   IF in_timeslot THEN
     slot_start := request ->> 'startsAt';
     slot_end := slot_start + make_interval(mins => minutes);
-    overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
+    overlapping := ARRAY(
+      SELECT id FROM near_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end, named.buffer_before, named.buffer_after));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
     IF NOT FOUND THEN rejection := missing_timeslot_answer(named.reference); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
-       OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
+       OR (opening.buffer_before, opening.buffer_after) <> (named.buffer_before, named.buffer_after)
+       OR EXISTS (
+         SELECT FROM near_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after)
+          WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
     IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
     IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
-    overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
+    overlapping := ARRAY(
+      SELECT id FROM near_appointments(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after));
   ELSE
     SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
     overlapping := ARRAY[target.id];
@@ -1078,9 +1108,14 @@ BEGIN
   rejection := CASE WHEN slot_start < bounds.earliest THEN unavailable_answer('too_soon') WHEN slot_start > bounds.latest THEN unavailable_answer('too_late') END;
   IF rejection IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
 
+  is_blocked := EXISTS (
+    SELECT FROM overlapping_blocks(the_crm, the_provider, coalesce(target.resource_reference, the_resource), slot_start, slot_end));
   IF in_timeslot THEN
+    IF is_blocked THEN rejection := unavailable_answer('blocked'); RETURN NEXT; RETURN; END IF;
     leaves_empty := ends_without(the_crm, source, (request ->> 'participationId')::uuid);
-    FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end) ORDER BY id LOOP
+    FOR other IN
+      SELECT * FROM near_appointments(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after) ORDER BY id
+    LOOP
       CONTINUE WHEN leaves_empty AND other.id = source;
       IF other.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
       is_taken := true;
@@ -1095,6 +1130,7 @@ BEGIN
     rejection := CASE
       WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
       WHEN NOT target.accept_bookings THEN unavailable_answer('private')
+      WHEN is_blocked THEN unavailable_answer('blocked')
       WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;
     IF rejection IS NULL AND target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target) AS id WHERE id = offering) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
@@ -1175,6 +1211,39 @@ BEGIN
     IF person.id IS DISTINCT FROM present.customer_id THEN RETURN somebody_else; END IF;
   END IF;
   RETURN change_state(request, target, present, CASE WHEN is_new THEN the_reference END);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.conflicts_of(conflicting text[])
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT jsonb_build_object('appointmentReferences', coalesce(to_jsonb(conflicting[:500]), '[]'), 'total', coalesce(cardinality(conflicting), 0))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.conflicts_with_block(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  block resource_block%ROWTYPE;
+  locked uuid[];
+  present timestamptz := scheduling_now(the_crm);
+BEGIN
+  SELECT * INTO block FROM resource_block WHERE crm_id = the_crm AND id = (request ->> 'id')::uuid;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  locked := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, block.provider_id, block.resource_reference, block.starts_at, block.ends_at));
+  PERFORM FROM timeslot WHERE crm_id = the_crm AND id = ANY (locked) AND ends_at > present ORDER BY id FOR SHARE;
+  locked := ARRAY(SELECT id FROM overlapping_appointments(the_crm, block.provider_id, block.resource_reference, block.starts_at, block.ends_at));
+  PERFORM FROM appointment WHERE crm_id = the_crm AND id = ANY (locked) AND ends_at > present ORDER BY id FOR SHARE;
+
+  RETURN conflicts_of(ARRAY(
+    SELECT reference
+      FROM overlapping_appointments(the_crm, block.provider_id, block.resource_reference, block.starts_at, block.ends_at) AS appointment
+     WHERE ends_at > present AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))
+     ORDER BY starts_at, id));
 END
 $function$;
 
@@ -1930,6 +1999,52 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION public.near_appointments(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone, before integer, after integer)
+ RETURNS SETOF appointment
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM overlapping_appointments(
+    the_crm, the_provider, the_resource, period_start - make_interval(mins => before), period_end + make_interval(mins => after))
+   UNION ALL
+  SELECT * FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource AND state = 'ACTIVE'
+     AND (buffer_before > 0 OR buffer_after > 0)
+     AND starts_at - make_interval(mins => buffer_before) < period_end AND ends_at + make_interval(mins => buffer_after) > period_start
+     AND NOT (starts_at < period_end + make_interval(mins => after) AND ends_at > period_start - make_interval(mins => before))
+     AND starts_at > period_start - interval '48 hours' AND starts_at < period_end + interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM appointment
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource AND state = 'ACTIVE'
+     AND (buffer_before > 0 OR buffer_after > 0)
+     AND starts_at - make_interval(mins => buffer_before) < period_end AND ends_at + make_interval(mins => buffer_after) > period_start
+     AND NOT (starts_at < period_end + make_interval(mins => after) AND ends_at > period_start - make_interval(mins => before))
+     AND ends_at > period_start - interval '24 hours' AND ends_at - starts_at > interval '24 hours'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.near_timeslots(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone, before integer, after integer)
+ RETURNS SETOF timeslot
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM overlapping_timeslots(
+    the_crm, the_provider, the_resource, period_start - make_interval(mins => before), period_end + make_interval(mins => after))
+   UNION ALL
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource AND state = 'BOOKABLE'
+     AND (buffer_before > 0 OR buffer_after > 0)
+     AND starts_at - make_interval(mins => buffer_before) < period_end AND ends_at + make_interval(mins => buffer_after) > period_start
+     AND NOT (starts_at < period_end + make_interval(mins => after) AND ends_at > period_start - make_interval(mins => before))
+     AND starts_at > period_start - interval '48 hours' AND starts_at < period_end + interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM timeslot
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource AND state = 'BOOKABLE'
+     AND (buffer_before > 0 OR buffer_after > 0)
+     AND starts_at - make_interval(mins => buffer_before) < period_end AND ends_at + make_interval(mins => buffer_after) > period_start
+     AND NOT (starts_at < period_end + make_interval(mins => after) AND ends_at > period_start - make_interval(mins => before))
+     AND ends_at > period_start - interval '24 hours' AND ends_at - starts_at > interval '24 hours'
+$function$;
+
 CREATE OR REPLACE FUNCTION public.new_mail_event(origin jsonb)
  RETURNS uuid
  LANGUAGE sql
@@ -1989,6 +2104,14 @@ AS $function$
        WHERE participation.crm_id = appointment.crm_id AND participation.appointment_id = appointment.id AND participation.reserved_until <= present) AS expired
 $function$;
 
+CREATE OR REPLACE FUNCTION public.occupied_key(resource_reference text, buffer_before integer, buffer_after integer)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN buffer_before = 0 AND buffer_after = 0 THEN resource_reference ELSE concat(resource_reference, E'\n', buffer_before, E'\n', buffer_after) END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.offering_timeslots(appointment appointment)
  RETURNS SETOF uuid
  LANGUAGE sql
@@ -2016,13 +2139,15 @@ BEGIN
   UPDATE timeslot SET state = 'BOOKABLE', from_hours = 'MADE' WHERE crm_id = the_crm AND id = ANY (hidden) AND from_hours = 'HIDDEN';
 
   INSERT INTO timeslot (
-    crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, address, state, content_digest,
-    from_hours)
-  SELECT the_crm, the_provider, uuidv7()::text || '@hours', resource, "startsAt", "endsAt", raster, "defaultCapacity", "defaultAcceptBookings", address, 'BOOKABLE',
-         decode(digest, 'hex'), 'MADE'
+    crm_id, provider_id, reference, resource_reference, starts_at, ends_at, raster, default_capacity, default_accept_bookings, address, buffer_before, buffer_after, state,
+    content_digest, from_hours)
+  SELECT the_crm, the_provider, uuidv7()::text || '@hours', resource, "startsAt", "endsAt", raster, "defaultCapacity", "defaultAcceptBookings", address,
+         -- Until the end of a rollout, another replica may know no buffers.
+         coalesce("bufferBefore", 0), coalesce("bufferAfter", 0), 'BOOKABLE', decode(digest, 'hex'), 'MADE'
     FROM unnest(resources) AS resource
    CROSS JOIN jsonb_to_recordset(openings) AS opening (
-           "startsAt" timestamptz, "endsAt" timestamptz, raster bigint, "defaultCapacity" bigint, "defaultAcceptBookings" boolean, address jsonb, digest text)
+           "startsAt" timestamptz, "endsAt" timestamptz, raster bigint, "defaultCapacity" bigint, "defaultAcceptBookings" boolean, address jsonb, "bufferBefore" integer,
+           "bufferAfter" integer, digest text)
   ON CONFLICT (crm_id, provider_id, resource_reference, content_digest) WHERE from_hours IS NOT NULL DO NOTHING;
   GET DIAGNOSTICS made = ROW_COUNT;
   RETURN made;
@@ -2042,6 +2167,22 @@ AS $function$
   SELECT * FROM appointment
    WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
      AND starts_at < period_end AND ends_at > period_start AND state = 'ACTIVE'
+     AND ends_at - starts_at > interval '24 hours'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.overlapping_blocks(the_crm text, the_provider uuid, the_resource text, period_start timestamp with time zone, period_end timestamp with time zone)
+ RETURNS SETOF resource_block
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM resource_block
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start
+     AND starts_at > period_start - interval '24 hours' AND ends_at - starts_at <= interval '24 hours'
+   UNION ALL
+  SELECT * FROM resource_block
+   WHERE crm_id = the_crm AND provider_id = the_provider AND resource_reference = the_resource
+     AND starts_at < period_end AND ends_at > period_start
      AND ends_at - starts_at > interval '24 hours'
 $function$;
 
@@ -2314,6 +2455,26 @@ BEGIN
     JOIN appointment AS stored ON stored.crm_id = the_crm AND stored.id = wanted.id::uuid
    CROSS JOIN appointment_json(stored, present, (request ->> 'archiveAfterDays')::integer)
    ORDER BY number;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.read_blocks(request jsonb)
+ RETURNS TABLE(id uuid, reference text, "resourceReference" text, "startsAt" timestamp with time zone, "endsAt" timestamp with time zone, note text)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT id, reference, resource_reference, starts_at, ends_at, note
+    FROM overlapping_blocks(
+           request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'resourceReference', (request ->> 'from')::timestamptz,
+           (request ->> 'to')::timestamptz)
+   WHERE (starts_at, id) > (
+           coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
+           coalesce((request #>> '{after,id}')::uuid, '00000000-0000-0000-0000-000000000000'))
+   ORDER BY starts_at, id
+   LIMIT (request ->> 'rows')::integer;
 END
 $function$;
 
@@ -2757,34 +2918,54 @@ BEGIN
   "to" := epoch_ms(period_end);
   timeslots := (
     SELECT json_agg(json_build_array(
-             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text) ORDER BY starts_at, id)
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text,
+             occupied_key(resource_reference, buffer_before, buffer_after)) ORDER BY starts_at, id)
       FROM timeslot
      CROSS JOIN slot_details(resource_reference, NULL, NULL, NULL, default_capacity, default_capacity, address, NULL, NULL) AS details
      WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
+    -- Read once for each resource, which may have many.
+    WITH blocked AS MATERIALIZED (
+      SELECT resource_reference, periods
+        FROM (SELECT DISTINCT resource_reference FROM appointment WHERE crm_id = the_crm AND id = ANY (open_ids)) AS open,
+             LATERAL (
+               SELECT range_agg(tstzrange(starts_at, ends_at)) AS periods
+                 FROM overlapping_blocks(the_crm, the_provider, open.resource_reference, period_start, 'infinity')) AS of_resource
+       WHERE periods IS NOT NULL)
     SELECT json_agg(json_build_array(
              id, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), details.content::text, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
      CROSS JOIN appointment_slot_details(appointment, seats.taken) AS details
-     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
+     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity
+       AND NOT EXISTS (
+         SELECT FROM blocked WHERE blocked.resource_reference = appointment.resource_reference AND periods && tstzrange(starts_at, ends_at)));
   occupied := (
-    SELECT json_object_agg(resource_reference, periods)
+    SELECT json_object_agg(occupied_key(resource_reference, buffer_before, buffer_after), periods)
       FROM (
-        SELECT opening.resource_reference, (
+        SELECT opening.resource_reference, opening.buffer_before, opening.buffer_after, (
             SELECT json_agg(json_build_array(epoch_ms(lower(period)), epoch_ms(upper(period))) ORDER BY period)
               FROM unnest((
-                SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
-                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, least(period_end + opening.longest, opening.last_end)) AS appointment
-                 -- Only what a booking made can be abandoned: of others, no participations are read.
-                 WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id)) AS period) AS periods
+                SELECT range_agg(busy)
+                  FROM (
+                    SELECT tstzrange(
+                             starts_at - make_interval(mins => greatest(opening.buffer_after, buffer_before)),
+                             ends_at + make_interval(mins => greatest(opening.buffer_before, buffer_after))) AS busy
+                      FROM near_appointments(
+                             the_crm, the_provider, opening.resource_reference, period_start, opening.until, opening.buffer_before, opening.buffer_after) AS appointment
+                     -- Only what a booking made can be abandoned: of others, no participations are read.
+                     WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id
+                     UNION ALL
+                    SELECT tstzrange(starts_at, ends_at)
+                      FROM overlapping_blocks(the_crm, the_provider, opening.resource_reference, period_start, opening.until)) AS of_resource)) AS period) AS periods
           FROM (
-            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest, max(ends_at) AS last_end
+            SELECT resource_reference, buffer_before, buffer_after,
+                   least(period_end + make_interval(mins => coalesce(slot_minutes, max(raster)::integer)), max(ends_at)) AS until
               FROM timeslot
              WHERE crm_id = the_crm AND id = ANY (opening_ids)
                -- Others have no place of this length.
                AND (slot_minutes IS NULL OR slot_minutes % raster = 0 AND ends_at - starts_at >= make_interval(mins => slot_minutes))
-             GROUP BY resource_reference) AS opening) AS of_resources
+             GROUP BY resource_reference, buffer_before, buffer_after) AS opening) AS of_resources
      WHERE periods IS NOT NULL);
   RETURN NEXT;
 END
@@ -3122,7 +3303,6 @@ DECLARE
   released uuid[];
   future bigint;
   made bigint;
-  conflicts jsonb;
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider FOR SHARE;
   PERFORM pg_advisory_xact_lock_shared(hashtextextended('clock ' || the_crm, 0));
@@ -3182,16 +3362,13 @@ BEGIN
   made := open_windows(the_crm, the_provider, resources, request -> 'openings');
 
   -- Of an appointment that has begun, only the rest counts.
-  SELECT jsonb_build_object(
-           'total', count(*), 'appointmentReferences', coalesce(jsonb_agg(reference ORDER BY rank) FILTER (WHERE rank <= 500), '[]'))
-    INTO conflicts
-    FROM (
-      SELECT reference, row_number() OVER (ORDER BY starts_at, id) AS rank
-        FROM unnest(resources) AS resource
-       CROSS JOIN overlapping_appointments(the_crm, the_provider, resource, present, (request ->> 'until')::timestamptz) AS appointment
-       WHERE NOT covered @> tstzrange(greatest(starts_at, present), ends_at)
-         AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS outside;
-  RETURN conflicts || jsonb_build_object('made', made);
+  RETURN jsonb_build_object('made', made) || conflicts_of(ARRAY(
+    SELECT reference
+      FROM unnest(resources) AS resource
+     CROSS JOIN overlapping_appointments(the_crm, the_provider, resource, present, (request ->> 'until')::timestamptz) AS appointment
+     WHERE NOT covered @> tstzrange(greatest(starts_at, present), ends_at)
+       AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))
+     ORDER BY starts_at, id));
 END
 $function$;
 
@@ -3399,11 +3576,11 @@ BEGIN
   IF target.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
+      starts_at, ends_at, capacity, taken, accept_bookings, buffer_before, buffer_after, content_digest, when_empty, event_count)
     VALUES (
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
+      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, opening.buffer_before, opening.buffer_after, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO target;
     PERFORM append_appointment_changed(target, 'CREATED', request -> 'origin');
   ELSE
@@ -3436,6 +3613,8 @@ AS $function$
       timeslot.default_capacity AS "defaultCapacity",
       timeslot.default_accept_bookings AS "defaultAcceptBookings",
       (SELECT location_json.content FROM location_json(timeslot.address)) AS address,
+      timeslot.buffer_before AS "bufferBefore",
+      timeslot.buffer_after AS "bufferAfter",
       timeslot.state,
       timeslot.from_hours IN ('MADE', 'HIDDEN') IS TRUE AS "fromHours"
   ) AS fields
@@ -3511,6 +3690,7 @@ AS $function$
     WHEN 'closed' THEN
       'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
       'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
+    WHEN 'blocked' THEN 'The resource is blocked at that time.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
 $function$;

@@ -7,6 +7,7 @@ export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   customer: CustomerTable;
   timeslot: TimeslotTable;
   resourceHours: ResourceHoursTable;
+  resourceBlock: ResourceBlockTable;
   appointment: AppointmentTable;
   participation: ParticipationTable;
   participationMessage: ParticipationMessageTable;
@@ -86,6 +87,9 @@ export interface TimeslotTable {
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
   address: LocationColumn;
+  /** In minutes: how far appointments that bookings make in it keep from others. */
+  bufferBefore: Generated<number>;
+  bufferAfter: Generated<number>;
   state: 'CREATED' | 'BOOKABLE';
   /**
    * Of the request that created it: distinguishes a retry from another request with the same reference. Of one that was
@@ -116,6 +120,18 @@ export interface ResourceHoursTable {
   dueAt: Date;
 }
 
+/** A period in which nothing of a resource can be booked. */
+export interface ResourceBlockTable {
+  crmId: string;
+  id: string;
+  providerId: string;
+  reference: string;
+  resourceReference: string;
+  startsAt: Date;
+  endsAt: Date;
+  note: string | null;
+}
+
 export type AppointmentState = 'ACTIVE' | 'CANCELLED';
 
 export interface AppointmentTable {
@@ -139,6 +155,9 @@ export interface AppointmentTable {
   /** Participations that are BOOKED or RESERVED, changed only while holding a lock on this row. */
   taken: number;
   acceptBookings: boolean;
+  /** Those of the timeslot in which a booking made it, as they were then; otherwise 0. */
+  bufferBefore: Generated<number>;
+  bufferAfter: Generated<number>;
   state: Generated<AppointmentState>;
   /** As in {@link TimeslotTable}. */
   contentDigest: Buffer;
@@ -358,6 +377,9 @@ export interface HoursWindow {
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
   address: Location | null;
+  /** In minutes. Absent in hours that were stored before windows had them: 0. */
+  bufferBefore?: number;
+  bufferAfter?: number;
 }
 
 export interface WeeklyWindow extends HoursWindow {

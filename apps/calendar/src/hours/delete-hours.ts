@@ -1,6 +1,7 @@
+import type { Conflicts } from '../appointment/conflicts.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import type { HoursKey } from './get-hours.ts';
-import { type Conflicts, replaceHours } from './replace-hours.ts';
+import { replaceHours } from './replace-hours.ts';
 
 /**
  * Removes the hours of a resource, as if they were replaced by hours without windows, also if there are none (interface

@@ -3,7 +3,14 @@ import { expandHours } from './expand-hours.ts';
 import type { Hours, HoursException, HoursWindow, WeeklyWindow } from '../db/schema.ts';
 
 const everyDay = ['1', '2', '3', '4', '5', '6', '7'];
-const details = { raster: 15, defaultCapacity: 1, defaultAcceptBookings: true, address: null };
+const details = {
+  raster: 15,
+  defaultCapacity: 1,
+  defaultAcceptBookings: true,
+  address: null,
+  bufferBefore: 0,
+  bufferAfter: 0,
+};
 
 function windowOf(from: string, to: string, overrides: Partial<HoursWindow> = {}): HoursWindow {
   return { from, to, ...details, ...overrides };

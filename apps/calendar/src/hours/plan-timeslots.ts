@@ -3,6 +3,7 @@ import { periodOf } from '../daily-list/local-day.ts';
 import { toInstant } from '../date-time.ts';
 import type { Hours, HoursWindow, Location } from '../db/schema.ts';
 import { expandHours, type Opening } from './expand-hours.ts';
+import { givenBuffers } from '../timeslot/given-buffers.ts';
 import { presentLocation } from './write-hours.ts';
 
 /** A timeslot that hours have, as open-windows.sql makes it. */
@@ -13,6 +14,8 @@ export interface PlannedTimeslot {
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
   address: Location | null;
+  bufferBefore: number;
+  bufferAfter: number;
   /** Of all of these, in hex. */
   digest: string;
 }
@@ -81,7 +84,7 @@ export function planTimeslots(openings: Iterable<Opening>, present: Date): Plann
     if (endsAt <= present.getTime()) continue;
     const content = contents.getOrInsertComputed(window, writeContent);
     const digest = hash('sha256', `${startsAt} ${endsAt} ${content}`);
-    const { raster, defaultCapacity, defaultAcceptBookings, address } = window;
+    const { raster, defaultCapacity, defaultAcceptBookings, address, bufferBefore = 0, bufferAfter = 0 } = window;
     planned.set(digest, {
       startsAt: new Date(startsAt),
       endsAt: new Date(endsAt),
@@ -89,6 +92,8 @@ export function planTimeslots(openings: Iterable<Opening>, present: Date): Plann
       defaultCapacity,
       defaultAcceptBookings,
       address,
+      bufferBefore,
+      bufferAfter,
       digest,
     });
   }
@@ -96,8 +101,10 @@ export function planTimeslots(openings: Iterable<Opening>, present: Date): Plann
 }
 
 /** What a timeslot gets from a window. The fields of an address are in one order: Postgres has another one. */
-function writeContent({ raster, defaultCapacity, defaultAcceptBookings, address }: HoursWindow): string {
-  return JSON.stringify([raster, defaultCapacity, defaultAcceptBookings, presentLocation(address)]);
+function writeContent(window: HoursWindow): string {
+  const { raster, defaultCapacity, defaultAcceptBookings, address, bufferBefore = 0, bufferAfter = 0 } = window;
+  const buffers = givenBuffers(bufferBefore, bufferAfter);
+  return JSON.stringify([raster, defaultCapacity, defaultAcceptBookings, presentLocation(address), ...buffers]);
 }
 
 /** By the CRM's clock, in the provider's time zone. */

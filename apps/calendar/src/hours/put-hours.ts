@@ -1,10 +1,11 @@
 import { collectFieldErrors } from '@scheduling/errors';
 import type { ProviderKey } from '@scheduling/service';
+import type { Conflicts } from '../appointment/conflicts.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { checkHours } from './check-hours.ts';
 import type { Hours } from '../db/schema.ts';
 import { writeHours } from './write-hours.ts';
-import { type Conflicts, replaceHours } from './replace-hours.ts';
+import { replaceHours } from './replace-hours.ts';
 
 /** So many resources of a request can have the same hours. */
 const maxResources = 20;

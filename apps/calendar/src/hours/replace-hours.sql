@@ -10,7 +10,7 @@
 --   which appointments are compared with it; aheadMs, the clock by which all of this was calculated; and maxTimeslots, if the resources may not have more before
 --   (absent: any number).
 -- Answer: retry (provider: its copy has another version; stale: it is another day, the clock was set, or the hours have another revision) or error (see answers.sql);
---   or made, how many timeslots; and the conflicts: appointmentReferences and total.
+--   or made, how many timeslots; and the conflicts (see conflicts_of), by start.
 CREATE OR REPLACE FUNCTION replace_hours(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
@@ -25,7 +25,6 @@ DECLARE
   released uuid[];
   future bigint;
   made bigint;
-  conflicts jsonb;
 BEGIN
   PERFORM FROM provider WHERE crm_id = the_crm AND id = the_provider FOR SHARE;
   PERFORM pg_advisory_xact_lock_shared(hashtextextended('clock ' || the_crm, 0));
@@ -85,15 +84,12 @@ BEGIN
   made := open_windows(the_crm, the_provider, resources, request -> 'openings');
 
   -- Of an appointment that has begun, only the rest counts.
-  SELECT jsonb_build_object(
-           'total', count(*), 'appointmentReferences', coalesce(jsonb_agg(reference ORDER BY rank) FILTER (WHERE rank <= 500), '[]'))
-    INTO conflicts
-    FROM (
-      SELECT reference, row_number() OVER (ORDER BY starts_at, id) AS rank
-        FROM unnest(resources) AS resource
-       CROSS JOIN overlapping_appointments(the_crm, the_provider, resource, present, (request ->> 'until')::timestamptz) AS appointment
-       WHERE NOT covered @> tstzrange(greatest(starts_at, present), ends_at)
-         AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))) AS outside;
-  RETURN conflicts || jsonb_build_object('made', made);
+  RETURN jsonb_build_object('made', made) || conflicts_of(ARRAY(
+    SELECT reference
+      FROM unnest(resources) AS resource
+     CROSS JOIN overlapping_appointments(the_crm, the_provider, resource, present, (request ->> 'until')::timestamptz) AS appointment
+     WHERE NOT covered @> tstzrange(greatest(starts_at, present), ends_at)
+       AND (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present)))
+     ORDER BY starts_at, id));
 END
 $$;

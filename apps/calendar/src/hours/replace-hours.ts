@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { callFunction, type Database } from '@scheduling/postgres';
 import type { ProviderKey } from '@scheduling/service';
+import type { Conflicts } from '../appointment/conflicts.ts';
 import { periodOf } from '../daily-list/local-day.ts';
 import { readClock } from '../db/clock.ts';
 import type { CalendarSchema, Hours } from '../db/schema.ts';
@@ -9,13 +10,6 @@ import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type ProviderChanged, withRememberedProvider } from '../provider/remembered-providers.ts';
 import { expandHours, type Opening } from './expand-hours.ts';
 import { type HoursAt, type Plan, planDays, planTimeslots, todayOf } from './plan-timeslots.ts';
-
-/** Appointments that are not cancelled and do not lie within the hours. */
-export interface Conflicts {
-  /** By start, the first 500. */
-  appointmentReferences: string[];
-  total: number;
-}
 
 export interface Replaced {
   conflicts: Conflicts;

@@ -19,8 +19,27 @@ export function writeHours(resourceReference: string, hours: Hours, madeUntil: s
   });
 }
 
-function presentWindow({ from, to, raster, defaultCapacity, defaultAcceptBookings, address }: HoursWindow) {
-  return { from, to, raster, defaultCapacity, defaultAcceptBookings, address: presentLocation(address) };
+function presentWindow(window: HoursWindow) {
+  const {
+    from,
+    to,
+    raster,
+    defaultCapacity,
+    defaultAcceptBookings,
+    address,
+    bufferBefore = 0,
+    bufferAfter = 0,
+  } = window;
+  return {
+    from,
+    to,
+    raster,
+    defaultCapacity,
+    defaultAcceptBookings,
+    address: presentLocation(address),
+    bufferBefore,
+    bufferAfter,
+  };
 }
 
 /** All fields of an address, as location_json does it. */

@@ -1,8 +1,9 @@
 -- How a booking finds and takes its place, whether it is new or moves there (interface 10.2 and 10.3).
 --
--- It locks all bookable timeslots of the resource that overlap the slot, by id, then the appointments that overlap it, by id. Two slots that overlap have
--- at least one timeslot in common, that of either, so only one booking at a time can find the place free; nobody has to lock the resource. A change of a
+-- It locks all bookable timeslots of the resource that overlap the slot or are within buffers of it, by id, then such appointments, by id. Of two slots that overlap, or
+-- are too near to each other, each locks the timeslot of the other, so only one booking at a time can find the place free; nobody has to lock the resource. A change of a
 -- timeslot excludes bookings in the same way. Whatever appears between the locks and the next statement, which sees it, makes the attempt stale.
+-- Blocks are looked for behind the locks: whoever creates one waits, once it is stored, for those who have these locks (conflicts-with-block.sql).
 -- A booking of an appointment that a booking made locks one timeslot that offers it, so that nobody can hide that timeslot meanwhile.
 -- create_appointment locks none of this: it is never refused, so it always counts as later.
 
@@ -15,6 +16,7 @@ CREATE OR REPLACE FUNCTION unavailable_answer(reason text) RETURNS jsonb LANGUAG
     WHEN 'closed' THEN
       'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
       'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
+    WHEN 'blocked' THEN 'The resource is blocked at that time.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
 $$;
@@ -60,23 +62,29 @@ DECLARE
   is_taken boolean := false;
   is_full boolean := false;
   is_hidden boolean;
+  is_blocked boolean;
 BEGIN
   reclaimed := 0;
   IF in_timeslot THEN
     slot_start := request ->> 'startsAt';
     slot_end := slot_start + make_interval(mins => minutes);
-    overlapping := ARRAY(SELECT id FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end));
+    overlapping := ARRAY(
+      SELECT id FROM near_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end, named.buffer_before, named.buffer_after));
     locked := ARRAY(SELECT id FROM timeslot WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);
     SELECT * INTO opening FROM timeslot WHERE crm_id = the_crm AND id = named.id;
     IF NOT FOUND THEN rejection := missing_timeslot_answer(named.reference); RETURN NEXT; RETURN; END IF;
     IF minutes <> coalesce((request ->> 'minutes')::integer, opening.raster::integer)
-       OR EXISTS (SELECT FROM overlapping_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end) WHERE id <> ALL (locked)) THEN
+       OR (opening.buffer_before, opening.buffer_after) <> (named.buffer_before, named.buffer_after)
+       OR EXISTS (
+         SELECT FROM near_timeslots(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after)
+          WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
     IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
     IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
-    overlapping := ARRAY(SELECT id FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end));
+    overlapping := ARRAY(
+      SELECT id FROM near_appointments(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after));
   ELSE
     SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND provider_id = the_provider AND reference = request ->> 'appointmentReference';
     overlapping := ARRAY[target.id];
@@ -99,9 +107,14 @@ BEGIN
   rejection := CASE WHEN slot_start < bounds.earliest THEN unavailable_answer('too_soon') WHEN slot_start > bounds.latest THEN unavailable_answer('too_late') END;
   IF rejection IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
 
+  is_blocked := EXISTS (
+    SELECT FROM overlapping_blocks(the_crm, the_provider, coalesce(target.resource_reference, the_resource), slot_start, slot_end));
   IF in_timeslot THEN
+    IF is_blocked THEN rejection := unavailable_answer('blocked'); RETURN NEXT; RETURN; END IF;
     leaves_empty := ends_without(the_crm, source, (request ->> 'participationId')::uuid);
-    FOR other IN SELECT * FROM overlapping_appointments(the_crm, the_provider, the_resource, slot_start, slot_end) ORDER BY id LOOP
+    FOR other IN
+      SELECT * FROM near_appointments(the_crm, the_provider, the_resource, slot_start, slot_end, opening.buffer_before, opening.buffer_after) ORDER BY id
+    LOOP
       CONTINUE WHEN leaves_empty AND other.id = source;
       IF other.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
       is_taken := true;
@@ -116,6 +129,7 @@ BEGIN
     rejection := CASE
       WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
       WHEN NOT target.accept_bookings THEN unavailable_answer('private')
+      WHEN is_blocked THEN unavailable_answer('blocked')
       WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;
     IF rejection IS NULL AND target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target) AS id WHERE id = offering) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
@@ -144,11 +158,11 @@ BEGIN
   IF target.id IS NULL THEN
     INSERT INTO appointment (
       crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, when_empty, event_count)
+      starts_at, ends_at, capacity, taken, accept_bookings, buffer_before, buffer_after, content_digest, when_empty, event_count)
     VALUES (
       request ->> 'crmId', (request ->> 'providerId')::uuid, request ->> 'newReference', opening.resource_reference, request ->> 'productReference',
       request ->> 'contactReference', request ->> 'description', opening.address, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
-      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
+      slot_start, slot_end, opening.default_capacity, seats, opening.default_accept_bookings, opening.buffer_before, opening.buffer_after, decode(request ->> 'contentDigest', 'hex'), 'REMOVED', 2)
     RETURNING * INTO target;
     PERFORM append_appointment_changed(target, 'CREATED', request -> 'origin');
   ELSE

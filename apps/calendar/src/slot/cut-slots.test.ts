@@ -40,6 +40,7 @@ function timeslot(number: number, raster = 10): OpenTimeslot {
     endsAt: dayMs,
     raster,
     details: '{}',
+    occupiedKey: 'room',
   });
 }
 

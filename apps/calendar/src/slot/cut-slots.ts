@@ -10,7 +10,7 @@ export interface Calendar {
   timeslots: OpenTimeslot[];
   /** By start. */
   appointments: OpenAppointment[];
-  /** By resource: the periods in which it is occupied, in order, without overlaps. */
+  /** By {@link OpenTimeslot.occupiedKey}: the periods that no place may overlap, in order, without overlaps. */
   occupied: Map<string, Period[]>;
 }
 
@@ -25,6 +25,8 @@ export interface OpenTimeslot {
   raster: number;
   /** Of its free places; see {@link Slot}. */
   details: string;
+  /** When its places are occupied; see {@link Calendar.occupied}. Timeslots that share it are of one resource. */
+  occupiedKey: string;
 }
 
 /** One that is publicly bookable and has a free seat. */
@@ -125,15 +127,15 @@ function* freePlaces(
     const lengthMs = lengthOf(timeslot, minutes);
     return lengthMs === undefined ? [] : [{ timeslot, lengthMs }];
   });
-  const first = Map.groupBy(bookable, ({ timeslot }) => timeslot.resourceReference)
+  const first = Map.groupBy(bookable, ({ timeslot }) => timeslot.occupiedKey)
     .entries()
-    .flatMap(([resource, ofResource]) => {
-      const shortestMs = ofResource.reduce(
+    .flatMap(([key, sharing]) => {
+      const shortestMs = sharing.reduce(
         (shortest, { lengthMs }) => Math.min(shortest, lengthMs),
         Number.POSITIVE_INFINITY,
       );
-      const periods = closeGaps(occupied.get(resource) ?? [], shortestMs);
-      return ofResource.map(({ timeslot, lengthMs }): Steps => {
+      const periods = closeGaps(occupied.get(key) ?? [], shortestMs);
+      return sharing.map(({ timeslot, lengthMs }): Steps => {
         const startsAt = stepFrom(timeslot, from);
         return { timeslot, lengthMs, periods, obstacle: firstEndingAfter(periods, startsAt), startsAt };
       });

@@ -212,7 +212,7 @@ function tooManyAtOnce(resourceReference: string | undefined): DomainError {
   return new DomainError('slot.invalid', { errors: [{ pointer: '/resourceRef', detail }] });
 }
 
-type TimeslotColumns = [string, string, string, number, number, number, string];
+type TimeslotColumns = [string, string, string, number, number, number, string, string];
 type AppointmentColumns = [string, string, number, number, string, boolean];
 
 /** See read-slots.sql. */
@@ -236,8 +236,8 @@ function toCalendar({ from, to, timeslots, appointments, occupied }: CalendarRow
 }
 
 function toTimeslot(columns: TimeslotColumns): OpenTimeslot {
-  const [id, reference, resourceReference, startsAt, endsAt, raster, details] = columns;
-  return { id, reference, resourceReference, startsAt, endsAt, raster, details };
+  const [id, reference, resourceReference, startsAt, endsAt, raster, details, occupiedKey] = columns;
+  return { id, reference, resourceReference, startsAt, endsAt, raster, details, occupiedKey };
 }
 
 function toAppointment(columns: AppointmentColumns): OpenAppointment {

@@ -7,9 +7,10 @@
 --   from, to      the part of the period for which this is complete: what is before the earliest bookable time is left out, and so is what did not fit into
 --                 the rows. Empty, with `isLimited`, if not even one moment fits
 --   isLimited     whether the rows, and not the period or the horizon, determine where it ends
---   timeslots     by start and id: [id, reference, resource, start, end, raster, details of its free places (slot-details.sql) as text]
+--   timeslots     by start and id: [id, reference, resource, start, end, raster, details of its free places (slot-details.sql) as text, key of when they are occupied]
 --   appointments  by start and id: [id, resource, start, end, details as text, whether a booking made it]
---   occupied      by resource: [[start, end], …], in order, without overlaps
+--   occupied      by key, which timeslots of a resource have in common whose places have the same buffers: the periods that a place must not overlap, because of
+--                 appointments, together with the buffers between them and the place, and of blocks: [[start, end], …], in order, without overlaps
 CREATE OR REPLACE FUNCTION read_slots(request jsonb)
 RETURNS TABLE ("from" bigint, "to" bigint, "isLimited" boolean, timeslots json, appointments json, occupied json)
 LANGUAGE plpgsql STABLE AS $$
@@ -69,34 +70,54 @@ BEGIN
   "to" := epoch_ms(period_end);
   timeslots := (
     SELECT json_agg(json_build_array(
-             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text) ORDER BY starts_at, id)
+             id, reference, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), raster, details.content::text,
+             occupied_key(resource_reference, buffer_before, buffer_after)) ORDER BY starts_at, id)
       FROM timeslot
      CROSS JOIN slot_details(resource_reference, NULL, NULL, NULL, default_capacity, default_capacity, address, NULL, NULL) AS details
      WHERE crm_id = the_crm AND id = ANY (opening_ids));
   appointments := (
+    -- Read once for each resource, which may have many.
+    WITH blocked AS MATERIALIZED (
+      SELECT resource_reference, periods
+        FROM (SELECT DISTINCT resource_reference FROM appointment WHERE crm_id = the_crm AND id = ANY (open_ids)) AS open,
+             LATERAL (
+               SELECT range_agg(tstzrange(starts_at, ends_at)) AS periods
+                 FROM overlapping_blocks(the_crm, the_provider, open.resource_reference, period_start, 'infinity')) AS of_resource
+       WHERE periods IS NOT NULL)
     SELECT json_agg(json_build_array(
              id, resource_reference, epoch_ms(starts_at), epoch_ms(ends_at), details.content::text, when_empty IS NOT NULL) ORDER BY starts_at, id)
       FROM appointment
      CROSS JOIN occupancy(appointment, present) AS seats
      CROSS JOIN appointment_slot_details(appointment, seats.taken) AS details
-     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity);
+     WHERE crm_id = the_crm AND id = ANY (open_ids) AND starts_at < period_end AND NOT seats.abandoned AND seats.taken < capacity
+       AND NOT EXISTS (
+         SELECT FROM blocked WHERE blocked.resource_reference = appointment.resource_reference AND periods && tstzrange(starts_at, ends_at)));
   occupied := (
-    SELECT json_object_agg(resource_reference, periods)
+    SELECT json_object_agg(occupied_key(resource_reference, buffer_before, buffer_after), periods)
       FROM (
-        SELECT opening.resource_reference, (
+        SELECT opening.resource_reference, opening.buffer_before, opening.buffer_after, (
             SELECT json_agg(json_build_array(epoch_ms(lower(period)), epoch_ms(upper(period))) ORDER BY period)
               FROM unnest((
-                SELECT range_agg(tstzrange(appointment.starts_at, appointment.ends_at))
-                  FROM overlapping_appointments(the_crm, the_provider, opening.resource_reference, period_start, least(period_end + opening.longest, opening.last_end)) AS appointment
-                 -- Only what a booking made can be abandoned: of others, no participations are read.
-                 WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id)) AS period) AS periods
+                SELECT range_agg(busy)
+                  FROM (
+                    SELECT tstzrange(
+                             starts_at - make_interval(mins => greatest(opening.buffer_after, buffer_before)),
+                             ends_at + make_interval(mins => greatest(opening.buffer_before, buffer_after))) AS busy
+                      FROM near_appointments(
+                             the_crm, the_provider, opening.resource_reference, period_start, opening.until, opening.buffer_before, opening.buffer_after) AS appointment
+                     -- Only what a booking made can be abandoned: of others, no participations are read.
+                     WHERE (when_empty IS NULL OR NOT (SELECT abandoned FROM occupancy(appointment, present))) AND id IS DISTINCT FROM leaving_id
+                     UNION ALL
+                    SELECT tstzrange(starts_at, ends_at)
+                      FROM overlapping_blocks(the_crm, the_provider, opening.resource_reference, period_start, opening.until)) AS of_resource)) AS period) AS periods
           FROM (
-            SELECT resource_reference, make_interval(mins => coalesce(slot_minutes, max(raster)::integer)) AS longest, max(ends_at) AS last_end
+            SELECT resource_reference, buffer_before, buffer_after,
+                   least(period_end + make_interval(mins => coalesce(slot_minutes, max(raster)::integer)), max(ends_at)) AS until
               FROM timeslot
              WHERE crm_id = the_crm AND id = ANY (opening_ids)
                -- Others have no place of this length.
                AND (slot_minutes IS NULL OR slot_minutes % raster = 0 AND ends_at - starts_at >= make_interval(mins => slot_minutes))
-             GROUP BY resource_reference) AS opening) AS of_resources
+             GROUP BY resource_reference, buffer_before, buffer_after) AS opening) AS of_resources
      WHERE periods IS NOT NULL);
   RETURN NEXT;
 END

@@ -30,3 +30,8 @@ $$;
 CREATE OR REPLACE FUNCTION epoch_ms(moment timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT (extract(epoch FROM moment) * 1000)::bigint
 $$;
+
+-- Which timeslots have in common when their places are occupied, as they are of one resource and their places have the same buffers. No reference has a control character.
+CREATE OR REPLACE FUNCTION occupied_key(resource_reference text, buffer_before integer, buffer_after integer) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN buffer_before = 0 AND buffer_after = 0 THEN resource_reference ELSE concat(resource_reference, E'\n', buffer_before, E'\n', buffer_after) END
+$$;

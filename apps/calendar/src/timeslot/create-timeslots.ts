@@ -8,6 +8,7 @@ import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema, Location, TimeslotTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { requireProvider, type ProviderRow } from '../provider/provider-copy.ts';
+import { givenBuffers } from './given-buffers.ts';
 import { readAnswer } from './read-part.ts';
 import type { TimeslotRecord, TimeslotState } from './timeslot.ts';
 import { checkWindow } from './window.ts';
@@ -24,6 +25,9 @@ export interface NewTimeslot {
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
   address?: Location | undefined;
+  /** Minutes; absent: 0. */
+  bufferBefore?: number | undefined;
+  bufferAfter?: number | undefined;
   state: TimeslotState;
 }
 
@@ -112,6 +116,7 @@ function readTimeslot(
   const endsAt = parseDateTime(timeslot.end, provider.timeZone);
   checkWindow(errors, pointer, { startsAt, endsAt, raster: timeslot.raster });
   const { resourceReference, raster, defaultCapacity, defaultAcceptBookings, state } = timeslot;
+  const { bufferBefore = 0, bufferAfter = 0 } = timeslot;
   const address = timeslot.address === undefined ? null : JSON.stringify(timeslot.address);
   const details = { resourceReference, raster, defaultCapacity, defaultAcceptBookings, address, state };
   return {
@@ -121,8 +126,10 @@ function readTimeslot(
     startsAt,
     endsAt,
     // Uses the start as given: a retry in the next minute is still the same request.
-    contentDigest: contentDigest([given ?? null, endsAt, details]),
+    contentDigest: contentDigest([given ?? null, endsAt, details, ...givenBuffers(bufferBefore, bufferAfter)]),
     ...details,
+    bufferBefore,
+    bufferAfter,
   };
 }
 

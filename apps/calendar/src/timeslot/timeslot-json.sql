@@ -12,6 +12,8 @@ CREATE OR REPLACE FUNCTION timeslot_json(timeslot timeslot) RETURNS TABLE (conte
       timeslot.default_capacity AS "defaultCapacity",
       timeslot.default_accept_bookings AS "defaultAcceptBookings",
       (SELECT location_json.content FROM location_json(timeslot.address)) AS address,
+      timeslot.buffer_before AS "bufferBefore",
+      timeslot.buffer_after AS "bufferAfter",
       timeslot.state,
       timeslot.from_hours IN ('MADE', 'HIDDEN') IS TRUE AS "fromHours"
   ) AS fields

@@ -17,6 +17,9 @@ export interface TimeslotUpdate extends TimeslotKey {
   raster?: number | undefined;
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
+  /** Minutes; of what is booked from now on. */
+  bufferBefore?: number | undefined;
+  bufferAfter?: number | undefined;
   state?: TimeslotState | undefined;
 }
 
@@ -46,6 +49,8 @@ export async function updateTimeslot(
         ...window,
         defaultCapacity: request.defaultCapacity ?? timeslot.defaultCapacity,
         defaultAcceptBookings: request.defaultAcceptBookings ?? timeslot.defaultAcceptBookings,
+        bufferBefore: request.bufferBefore ?? timeslot.bufferBefore,
+        bufferAfter: request.bufferAfter ?? timeslot.bufferAfter,
         state: request.state ?? timeslot.state,
         fromHours: timeslot.fromHours && 'CHANGED',
       })

@@ -1,6 +1,7 @@
 import type { Place } from '@scheduling/test-stack/api-document';
 import type { Answer } from '@scheduling/test-stack/client';
 import { newAppointment, newTimeslot, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
+import { newBlock } from '../blocks.ts';
 import { newHours } from '../hours.ts';
 import { newInvitation } from '../invitations.ts';
 
@@ -18,6 +19,7 @@ export type Kind =
   | 'hold'
   | 'customer'
   | 'invitation'
+  | 'block'
   | 'resource'
   | 'product'
   | 'erasure'
@@ -191,6 +193,27 @@ export const cases: Record<string, Case> = {
     }),
     existing: { 'path.providerRef': 'provider' },
     labels: ['body.resourceReferences'],
+  },
+  createBlock: {
+    request: (world) => ({
+      path: ofProvider(world, { resourceRef: world.resource }),
+      query: {},
+      body: newBlock({ reference: newReference() }),
+    }),
+    existing: { 'path.providerRef': 'provider' },
+    made: ['body.reference'],
+    labels: ['path.resourceRef'],
+  },
+  listBlocks: {
+    request: (world) => ({ path: ofProvider(world, { resourceRef: world.resource }), query: period }),
+    existing: { 'path.providerRef': 'provider', 'path.resourceRef': 'resource' },
+  },
+  deleteBlock: {
+    request: (world) => ({
+      path: ofProvider(world, { resourceRef: world.resource, blockRef: world.block }),
+      query: {},
+    }),
+    existing: { 'path.providerRef': 'provider', 'path.resourceRef': 'resource', 'path.blockRef': 'block' },
   },
   createAppointment: {
     request: (world, practice) => ({

@@ -11,6 +11,7 @@ import {
   unique,
 } from '@scheduling/test-stack/crm';
 import { waitForFeed } from '../feed.ts';
+import { createBlock } from '../blocks.ts';
 import { newHours, setHours } from '../hours.ts';
 import { invite, openBookingPage } from '../invitations.ts';
 import { sentMails } from '../mails.ts';
@@ -52,6 +53,8 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
   await openBookingPage(practice);
   const { id: invitation } = await invite(practice);
   await setHours(practice, newHours());
+  const block = newReference();
+  await createBlock(practice, { reference: block });
   const calendar = newReference();
   await owner.post(`${practice.at}/calendars`, { reference: calendar, resourceReference: practice.resource });
   await waitForFeed(owner, 1, { providerRef: practice.provider });
@@ -68,6 +71,7 @@ export async function createWorld(owner: TestCrm): Promise<{ practice: Practice;
     hold,
     customer: practice.customer,
     invitation,
+    block,
     resource: practice.resource,
     product: practice.product,
     erasure: erased.erasure.id,

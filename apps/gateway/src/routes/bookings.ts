@@ -265,7 +265,7 @@ const createBookingSchema = {
   summary: 'Book a slot',
   description:
     'Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is ' +
-    'returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `too_soon` or `too_late`.',
+    'returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `blocked`, `too_soon` or `too_late`.',
   tags: ['Slots and bookings'],
   params: providerParams,
   headers: idempotencyHeaders,

@@ -10,6 +10,7 @@ import {
   email,
   givenFields,
   line,
+  maxNoteLength,
   optionalBody,
   optionalEmail,
   optionalLine,
@@ -157,9 +158,6 @@ const customer = Type.Object(
 
 /** A single object, because Fastify compiles each schema once per route. */
 const elementSchema: Record<string, unknown> = { ...customer };
-
-/** interface 8. */
-const maxNoteLength = 1_023;
 
 const optionalFields = {
   email: Type.Optional(optionalEmail()),

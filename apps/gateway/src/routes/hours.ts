@@ -5,24 +5,23 @@ import { type Static, Type } from 'typebox';
 import { weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import {
-  capacityRange,
   date,
   endTimeOfDay,
   givenFields,
-  integer,
+  maxNoteLength,
   oneOf,
   optionalDate,
   optionalInteger,
   optionalText,
-  pathReference,
-  rasterRange,
   reference,
   timeOfDay,
 } from '../fields.ts';
 import { apiInfoValue, nullable, nullableString, problems, wrapped, wrappedTogether } from '../schemas.ts';
+import { conflicts } from './conflicts.ts';
 import { jsonType } from './json-stream.ts';
-import { address, addressInput, toLocation } from './locations.ts';
-import { providerParams } from './path-parameters.ts';
+import { toLocation } from './locations.ts';
+import { providerParams, resourceParams } from './path-parameters.ts';
+import { newTimeslotFields, timeslotFields } from './timeslot-fields.ts';
 import { wrapJson } from './wrap-json.ts';
 
 /** interface 14. */
@@ -30,7 +29,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.put(
       '/provider/:providerRef/resource/:resourceRef/hours',
-      { schema: putHoursSchema },
+      { schema: putHoursSchema, config: { weigh: weightOfHours } },
       async ({ params, body }, reply) => {
         const { json, conflicts } = await hours.putHours(params, { hours: toHours(body) });
         return reply.type(jsonType).send(wrapJson('hours', json, { conflicts: conflicts! }));
@@ -57,7 +56,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
 
     app.put(
       '/provider/:providerRef/hours',
-      { schema: putHoursOfResourcesSchema, config: { weigh: weightOfResources } },
+      { schema: putHoursOfResourcesSchema, config: { weigh: weightOfHours } },
       async ({ params, body }, reply) => {
         const { json, conflicts } = await hours.putHoursOfResources(params, {
           resourceReferences: body.resourceReferences,
@@ -69,8 +68,13 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
   };
 }
 
-function weightOfResources({ body }: FastifyRequest): number {
-  return weightOfMany((body as { resourceReferences: unknown[] }).resourceReferences.length);
+/** About as many timeslots as are made, if none of them exists. As many may be removed. */
+function weightOfHours({ body }: FastifyRequest): number {
+  const hours = body as Static<typeof newHours> & { resourceReferences?: string[] };
+  const { weekly, exceptions, aheadDays, resourceReferences: { length: resources } = { length: 1 } } = hours;
+  const windowsInWeek = weekly.reduce((sum, { weekdays }) => sum + weekdays.length, 0);
+  const windowsInDay = Math.max(windowsInWeek / 7, ...(exceptions ?? []).map(({ windows }) => windows.length));
+  return weightOfMany(resources * windowsInDay * (aheadDays ?? defaultAheadDays));
 }
 
 function toHours(body: Static<typeof newHours>): Hours {
@@ -98,16 +102,12 @@ const maxExceptions = 400;
 const maxAheadDays = 400;
 const defaultAheadDays = 92;
 const maxResources = 20;
-const maxNoteLength = 1_023;
 const weekdayNames = ['1', '2', '3', '4', '5', '6', '7'] as const;
 
 const texts = {
   weekdays: '`1` is Monday. A window that ends after midnight belongs to the day on which it starts.',
   from: 'When it starts.',
   to: 'When it ends; on the next day, if that is before `from`.',
-  raster: 'Length of one bookable slot in minutes.',
-  defaultCapacity: 'Maximum number of participants of appointments created from it.',
-  defaultAcceptBookings: 'Whether it is publicly bookable.',
   exceptionFrom: 'The first day.',
   exceptionTo: 'The last day.',
   windows: 'Instead of the weekly windows of these days; empty: closed.',
@@ -120,10 +120,7 @@ const texts = {
 const windowInput = {
   from: timeOfDay(texts.from),
   to: endTimeOfDay(texts.to),
-  raster: integer({ ...rasterRange, description: texts.raster }),
-  defaultCapacity: integer({ ...capacityRange, description: texts.defaultCapacity }),
-  defaultAcceptBookings: Type.Boolean({ description: texts.defaultAcceptBookings }),
-  address: Type.Optional(addressInput),
+  ...newTimeslotFields,
 };
 
 const newHoursWindow = Type.Object(
@@ -178,6 +175,7 @@ const windowExample = {
   raster: 30,
   defaultCapacity: 1,
   defaultAcceptBookings: true,
+  bufferAfter: 15,
 };
 const weekdaysExample = ['1', '2', '3', '4', '5'];
 const closedExample = { from: '2030-07-15', to: '2030-07-26', windows: [], note: 'Summer holidays' };
@@ -191,10 +189,11 @@ const newHoursExample = {
 
 const newHours = Type.Object(newHoursFields, { title: 'NewHours', examples: [newHoursExample] });
 
+const defaultsExample = { bufferBefore: 0, address: null };
 const hoursExample = {
   resourceReference: 'room-1@acme',
-  weekly: [{ weekdays: weekdaysExample, ...windowExample, address: null }],
-  exceptions: [closedExample, { ...longExample, windows: [{ ...longWindowExample, address: null }], note: null }],
+  weekly: [{ weekdays: weekdaysExample, ...windowExample, ...defaultsExample }],
+  exceptions: [closedExample, { ...longExample, windows: [{ ...longWindowExample, ...defaultsExample }], note: null }],
   validFrom: null,
   validUntil: null,
   aheadDays: 92,
@@ -204,10 +203,7 @@ const hoursExample = {
 const window = {
   from: Type.String({ description: texts.from }),
   to: Type.String({ description: texts.to }),
-  raster: Type.Integer({ description: texts.raster }),
-  defaultCapacity: Type.Integer({ description: texts.defaultCapacity }),
-  defaultAcceptBookings: Type.Boolean({ description: texts.defaultAcceptBookings }),
-  address,
+  ...timeslotFields,
 };
 
 const day = (description: string) => Type.String({ format: 'date', description });
@@ -242,30 +238,12 @@ const hours = Type.Object(
   { title: 'Hours', examples: [hoursExample] },
 );
 
-const conflicts = Type.Object(
-  {
-    appointmentReferences: Type.Array(Type.String(), { description: 'At most 500, by start.' }),
-    total: Type.Integer({ description: 'How many there are.' }),
-  },
-  {
-    title: 'HoursConflicts',
-    description:
-      'Active appointments of the resource outside the windows, which are not over and start within 400 days. Nothing happens to them.',
-    examples: [{ appointmentReferences: [], total: 0 }],
-  },
-);
-
-const resourceParams = Type.Object({
-  ...providerParams.properties,
-  resourceRef: pathReference('Reference of the resource.'),
-});
-
 const putHoursSchema = {
   operationId: 'putHours',
   summary: 'Set the opening hours of a resource',
   description:
     'Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, ' +
-    'those with appointments are hidden (`CREATED`), and the rest are removed. Repeating it changes nothing.',
+    'those with appointments are hidden (`CREATED`), and the rest are removed. `conflicts` are the appointments outside the windows that start within 400 days. Repeating it changes nothing.',
   tags: ['Opening hours'],
   params: resourceParams,
   body: newHours,

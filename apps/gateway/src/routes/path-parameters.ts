@@ -9,3 +9,9 @@ export const providerParams = Type.Object({
   ...crmParams.properties,
   providerRef: pathReference('Reference of the provider.'),
 });
+
+/** The path parameters of every operation on something that belongs to a resource. */
+export const resourceParams = Type.Object({
+  ...providerParams.properties,
+  resourceRef: pathReference('Reference of the resource.'),
+});

@@ -72,8 +72,8 @@ const listSlotsSchema = {
   operationId: 'listSlots',
   summary: 'List what can be booked',
   description:
-    'Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps, and open appointments, ' +
-    'which are publicly bookable and have a free seat. Ordered by start. Whatever is listed can be booked until somebody else books it.',
+    'Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps or is too near to, and open appointments, ' +
+    'which are publicly bookable and have a free seat. Neither overlaps a block. Ordered by start. Whatever is listed can be booked until somebody else books it.',
   tags: ['Slots and bookings'],
   params: providerParams,
   querystring: Type.Object({

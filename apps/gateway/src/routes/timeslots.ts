@@ -6,15 +6,12 @@ import { type Static, Type } from 'typebox';
 import { type Admission, weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import {
-  capacityRange,
   dateTime,
   givenFields,
-  integer,
   oneOf,
   optionalDateTime,
   optionalReference,
   pathReference,
-  rasterRange,
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
@@ -23,8 +20,9 @@ import { instant, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample } from './appointment-presentation.ts';
 import { sendJson } from './json-stream.ts';
-import { address, addressInput, toLocation } from './locations.ts';
-import { providerParams } from './path-parameters.ts';
+import { toLocation } from './locations.ts';
+import { providerParams, resourceParams } from './path-parameters.ts';
+import { changedTimeslotFields, newTimeslotFields, timeslotFields } from './timeslot-fields.ts';
 import { partsFrom, type ReadPart, type TimeslotsPart, timeslotTexts } from './timeslot-texts.ts';
 import { wrapperOf } from './wrap-json.ts';
 
@@ -124,12 +122,6 @@ function restOfAnswer(
 /** interface 3.3. */
 const timeslotStates = enumNames(TimeslotState);
 
-const raster = integer({ ...rasterRange, description: 'Length of one bookable slot in minutes.' });
-const defaultCapacity = integer({
-  ...capacityRange,
-  description: 'Maximum number of participants of appointments created from it.',
-});
-const defaultAcceptBookings = Type.Boolean({ description: 'Whether it is publicly bookable.' });
 const state = oneOf(timeslotStates, {
   description: '`CREATED` is hidden, `BOOKABLE` is publicly visible and bookable.',
 });
@@ -140,10 +132,7 @@ const newTimeslot = Type.Object(
     resourceReference: reference({ description: 'Reference of the resource it belongs to.' }),
     start: Type.Optional(optionalDateTime()),
     end: dateTime(),
-    raster,
-    defaultCapacity,
-    defaultAcceptBookings,
-    address: Type.Optional(addressInput),
+    ...newTimeslotFields,
     state,
   },
   { title: 'NewTimeslot' },
@@ -158,6 +147,8 @@ const timeslotExample = {
   defaultCapacity: 1,
   defaultAcceptBookings: true,
   address: null,
+  bufferBefore: 0,
+  bufferAfter: 0,
   state: 'BOOKABLE',
   fromHours: false,
   appointments: [appointmentExample],
@@ -169,10 +160,7 @@ const timeslot = Type.Object(
     resourceReference: Type.String(),
     start: instant(),
     end: instant(),
-    raster: Type.Integer(),
-    defaultCapacity: Type.Integer(),
-    defaultAcceptBookings: Type.Boolean(),
-    address,
+    ...timeslotFields,
     state: oneOf(timeslotStates),
     fromHours: Type.Boolean({
       description: 'Whether it was made from opening hours, which remove or hide it when they change.',
@@ -233,7 +221,7 @@ const listTimeslotsSchema = {
   summary: 'List the timeslots of a resource',
   description: 'Timeslots that overlap the period, ordered by start, each with its appointments.',
   tags: ['Timeslots'],
-  params: Type.Object({ ...providerParams.properties, resourceRef: pathReference('Reference of the resource.') }),
+  params: resourceParams,
   querystring: Type.Object({ from: dateTime(), to: dateTime(), ...pageFields }),
   response: {
     // Without a type, because it is sent as a stream.
@@ -253,9 +241,7 @@ const updateTimeslotSchema = {
     {
       start: Type.Optional(dateTime()),
       end: Type.Optional(dateTime()),
-      raster: Type.Optional(raster),
-      defaultCapacity: Type.Optional(defaultCapacity),
-      defaultAcceptBookings: Type.Optional(defaultAcceptBookings),
+      ...changedTimeslotFields,
       state: Type.Optional(state),
     },
     { title: 'TimeslotChange', examples: [{ end: '2030-05-06T13:00', state: 'BOOKABLE' }] },

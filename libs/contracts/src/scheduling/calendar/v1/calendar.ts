@@ -441,6 +441,12 @@ export interface NewTimeslot {
   defaultAcceptBookings: boolean;
   address?: Location | undefined;
   state: TimeslotState;
+  /**
+   * In minutes, 0 to 1,440: how far an appointment that is made in it by a booking keeps from the other active appointments of the resource.
+   * Absent: 0.
+   */
+  bufferBefore?: number | undefined;
+  bufferAfter?: number | undefined;
 }
 
 export interface CreateTimeslotsRequest {
@@ -497,7 +503,12 @@ export interface UpdateTimeslotRequest {
   raster?: number | undefined;
   defaultCapacity?: number | undefined;
   defaultAcceptBookings?: boolean | undefined;
-  state?: TimeslotState | undefined;
+  state?:
+    | TimeslotState
+    | undefined;
+  /** As in NewTimeslot. Appointments that exist keep theirs. */
+  bufferBefore?: number | undefined;
+  bufferAfter?: number | undefined;
 }
 
 export interface UpdateTimeslotResponse {
@@ -1940,7 +1951,12 @@ export interface HoursWindow {
   raster: number;
   defaultCapacity: number;
   defaultAcceptBookings: boolean;
-  address?: Location | undefined;
+  address?:
+    | Location
+    | undefined;
+  /** As in NewTimeslot. */
+  bufferBefore?: number | undefined;
+  bufferAfter?: number | undefined;
 }
 
 /** Replaces the weekly windows on some days. Of several with the same day, the last one counts. */
@@ -1965,8 +1981,8 @@ export interface Hours {
   aheadDays: number;
 }
 
-/** Appointments that are not cancelled and do not lie within hours that were just set. */
-export interface HoursConflicts {
+/** Appointments that are not cancelled and that hours or a block do not suit which were just set. */
+export interface Conflicts {
   /** By start: the first 500. */
   appointmentReferences: string[];
   /** How many there are. */
@@ -1983,7 +1999,7 @@ export interface PutHoursRequest {
 export interface PutHoursResponse {
   /** The hours as an object of the REST interface. */
   json: Buffer;
-  conflicts?: HoursConflicts | undefined;
+  conflicts?: Conflicts | undefined;
 }
 
 export interface PutHoursOfResourcesRequest {
@@ -1998,7 +2014,7 @@ export interface PutHoursOfResourcesResponse {
   /** The hours of each resource as objects of the REST interface, in the order of the request, separated by commas. */
   json: Buffer;
   /** Of all of the resources. */
-  conflicts?: HoursConflicts | undefined;
+  conflicts?: Conflicts | undefined;
 }
 
 export interface GetHoursRequest {
@@ -2019,7 +2035,60 @@ export interface DeleteHoursRequest {
 }
 
 export interface DeleteHoursResponse {
-  conflicts?: HoursConflicts | undefined;
+  conflicts?: Conflicts | undefined;
+}
+
+export interface CreateBlockRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+  /** Unique in the CRM. Absent: generated. */
+  reference?:
+    | string
+    | undefined;
+  /** Date-times with Z or an offset, or in the provider's time zone. */
+  start: string;
+  end: string;
+  note?: string | undefined;
+}
+
+export interface CreateBlockResponse {
+  /** The block as an object of the REST interface. */
+  json: Buffer;
+  /** Active appointments of the resource that overlap the block and are not over. */
+  conflicts?:
+    | Conflicts
+    | undefined;
+  /** False if it existed. */
+  created: boolean;
+}
+
+export interface ListBlocksRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+  from: string;
+  to: string;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListBlocksResponse {
+  /** The blocks as objects of the REST interface, separated by commas; empty if there are none. */
+  json: Buffer;
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
+export interface DeleteBlockRequest {
+  crmId: string;
+  providerReference: string;
+  resourceReference: string;
+  blockReference: string;
+}
+
+export interface DeleteBlockResponse {
 }
 
 export interface ListHoursRequest {
@@ -2379,6 +2448,8 @@ function createBaseNewTimeslot(): NewTimeslot {
     defaultAcceptBookings: false,
     address: undefined,
     state: TimeslotState.UNSPECIFIED,
+    bufferBefore: undefined,
+    bufferAfter: undefined,
   };
 }
 
@@ -2410,6 +2481,12 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
     }
     if (message.state !== TimeslotState.UNSPECIFIED) {
       writer.uint32(72).int32(timeslotStateToNumber(message.state));
+    }
+    if (message.bufferBefore !== undefined) {
+      writer.uint32(80).uint32(message.bufferBefore);
+    }
+    if (message.bufferAfter !== undefined) {
+      writer.uint32(88).uint32(message.bufferAfter);
     }
     return writer;
   },
@@ -2499,6 +2576,22 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
             message.state = timeslotStateFromJSON(reader.int32());
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.bufferBefore = reader.uint32();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.bufferAfter = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2527,6 +2620,8 @@ export const NewTimeslot: MessageFns<NewTimeslot> = {
       ? Location.fromPartial(object.address)
       : undefined;
     message.state = object.state ?? TimeslotState.UNSPECIFIED;
+    message.bufferBefore = object.bufferBefore ?? undefined;
+    message.bufferAfter = object.bufferAfter ?? undefined;
     return message;
   },
 };
@@ -2939,6 +3034,8 @@ function createBaseUpdateTimeslotRequest(): UpdateTimeslotRequest {
     defaultCapacity: undefined,
     defaultAcceptBookings: undefined,
     state: undefined,
+    bufferBefore: undefined,
+    bufferAfter: undefined,
   };
 }
 
@@ -2970,6 +3067,12 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     }
     if (message.state !== undefined) {
       writer.uint32(72).int32(timeslotStateToNumber(message.state));
+    }
+    if (message.bufferBefore !== undefined) {
+      writer.uint32(80).uint32(message.bufferBefore);
+    }
+    if (message.bufferAfter !== undefined) {
+      writer.uint32(88).uint32(message.bufferAfter);
     }
     return writer;
   },
@@ -3059,6 +3162,22 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
             message.state = timeslotStateFromJSON(reader.int32());
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.bufferBefore = reader.uint32();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.bufferAfter = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3085,6 +3204,8 @@ export const UpdateTimeslotRequest: MessageFns<UpdateTimeslotRequest> = {
     message.defaultCapacity = object.defaultCapacity ?? undefined;
     message.defaultAcceptBookings = object.defaultAcceptBookings ?? undefined;
     message.state = object.state ?? undefined;
+    message.bufferBefore = object.bufferBefore ?? undefined;
+    message.bufferAfter = object.bufferAfter ?? undefined;
     return message;
   },
 };
@@ -17210,6 +17331,8 @@ function createBaseHoursWindow(): HoursWindow {
     defaultCapacity: 0,
     defaultAcceptBookings: false,
     address: undefined,
+    bufferBefore: undefined,
+    bufferAfter: undefined,
   };
 }
 
@@ -17235,6 +17358,12 @@ export const HoursWindow: MessageFns<HoursWindow> = {
     }
     if (message.address !== undefined) {
       Location.encode(message.address, writer.uint32(58).fork()).join();
+    }
+    if (message.bufferBefore !== undefined) {
+      writer.uint32(64).uint32(message.bufferBefore);
+    }
+    if (message.bufferAfter !== undefined) {
+      writer.uint32(72).uint32(message.bufferAfter);
     }
     return writer;
   },
@@ -17308,6 +17437,22 @@ export const HoursWindow: MessageFns<HoursWindow> = {
             message.address = Location.decode(reader, reader.uint32());
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.bufferBefore = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.bufferAfter = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -17334,6 +17479,8 @@ export const HoursWindow: MessageFns<HoursWindow> = {
     message.address = (object.address !== undefined && object.address !== null)
       ? Location.fromPartial(object.address)
       : undefined;
+    message.bufferBefore = object.bufferBefore ?? undefined;
+    message.bufferAfter = object.bufferAfter ?? undefined;
     return message;
   },
 };
@@ -17532,12 +17679,12 @@ export const Hours: MessageFns<Hours> = {
   },
 };
 
-function createBaseHoursConflicts(): HoursConflicts {
+function createBaseConflicts(): Conflicts {
   return { appointmentReferences: [], total: 0 };
 }
 
-export const HoursConflicts: MessageFns<HoursConflicts> = {
-  encode(message: HoursConflicts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const Conflicts: MessageFns<Conflicts> = {
+  encode(message: Conflicts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.appointmentReferences) {
       writer.uint32(10).string(v!);
     }
@@ -17547,7 +17694,7 @@ export const HoursConflicts: MessageFns<HoursConflicts> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): HoursConflicts {
+  decode(input: BinaryReader | Uint8Array, length?: number): Conflicts {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -17556,7 +17703,7 @@ export const HoursConflicts: MessageFns<HoursConflicts> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseHoursConflicts();
+      const message = createBaseConflicts();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -17588,11 +17735,11 @@ export const HoursConflicts: MessageFns<HoursConflicts> = {
     }
   },
 
-  create(base?: DeepPartial<HoursConflicts>): HoursConflicts {
-    return HoursConflicts.fromPartial(base ?? {});
+  create(base?: DeepPartial<Conflicts>): Conflicts {
+    return Conflicts.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<HoursConflicts>): HoursConflicts {
-    const message = createBaseHoursConflicts();
+  fromPartial(object: DeepPartial<Conflicts>): Conflicts {
+    const message = createBaseConflicts();
     message.appointmentReferences = object.appointmentReferences?.map((e) => e) || [];
     message.total = object.total ?? 0;
     return message;
@@ -17700,7 +17847,7 @@ export const PutHoursResponse: MessageFns<PutHoursResponse> = {
       writer.uint32(10).bytes(message.json);
     }
     if (message.conflicts !== undefined) {
-      HoursConflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
+      Conflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -17731,7 +17878,7 @@ export const PutHoursResponse: MessageFns<PutHoursResponse> = {
               break;
             }
 
-            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            message.conflicts = Conflicts.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -17753,7 +17900,7 @@ export const PutHoursResponse: MessageFns<PutHoursResponse> = {
     const message = createBasePutHoursResponse();
     message.json = object.json ?? Buffer.alloc(0);
     message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
-      ? HoursConflicts.fromPartial(object.conflicts)
+      ? Conflicts.fromPartial(object.conflicts)
       : undefined;
     return message;
   },
@@ -17860,7 +18007,7 @@ export const PutHoursOfResourcesResponse: MessageFns<PutHoursOfResourcesResponse
       writer.uint32(10).bytes(message.json);
     }
     if (message.conflicts !== undefined) {
-      HoursConflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
+      Conflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -17891,7 +18038,7 @@ export const PutHoursOfResourcesResponse: MessageFns<PutHoursOfResourcesResponse
               break;
             }
 
-            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            message.conflicts = Conflicts.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -17913,7 +18060,7 @@ export const PutHoursOfResourcesResponse: MessageFns<PutHoursOfResourcesResponse
     const message = createBasePutHoursOfResourcesResponse();
     message.json = object.json ?? Buffer.alloc(0);
     message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
-      ? HoursConflicts.fromPartial(object.conflicts)
+      ? Conflicts.fromPartial(object.conflicts)
       : undefined;
     return message;
   },
@@ -18139,7 +18286,7 @@ function createBaseDeleteHoursResponse(): DeleteHoursResponse {
 export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
   encode(message: DeleteHoursResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.conflicts !== undefined) {
-      HoursConflicts.encode(message.conflicts, writer.uint32(10).fork()).join();
+      Conflicts.encode(message.conflicts, writer.uint32(10).fork()).join();
     }
     return writer;
   },
@@ -18162,7 +18309,7 @@ export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
               break;
             }
 
-            message.conflicts = HoursConflicts.decode(reader, reader.uint32());
+            message.conflicts = Conflicts.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -18183,8 +18330,560 @@ export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
   fromPartial(object: DeepPartial<DeleteHoursResponse>): DeleteHoursResponse {
     const message = createBaseDeleteHoursResponse();
     message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
-      ? HoursConflicts.fromPartial(object.conflicts)
+      ? Conflicts.fromPartial(object.conflicts)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseCreateBlockRequest(): CreateBlockRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    resourceReference: "",
+    reference: undefined,
+    start: "",
+    end: "",
+    note: undefined,
+  };
+}
+
+export const CreateBlockRequest: MessageFns<CreateBlockRequest> = {
+  encode(message: CreateBlockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.reference !== undefined) {
+      writer.uint32(34).string(message.reference);
+    }
+    if (message.start !== "") {
+      writer.uint32(42).string(message.start);
+    }
+    if (message.end !== "") {
+      writer.uint32(50).string(message.end);
+    }
+    if (message.note !== undefined) {
+      writer.uint32(58).string(message.note);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateBlockRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateBlockRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.end = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateBlockRequest>): CreateBlockRequest {
+    return CreateBlockRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateBlockRequest>): CreateBlockRequest {
+    const message = createBaseCreateBlockRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.reference = object.reference ?? undefined;
+    message.start = object.start ?? "";
+    message.end = object.end ?? "";
+    message.note = object.note ?? undefined;
+    return message;
+  },
+};
+
+function createBaseCreateBlockResponse(): CreateBlockResponse {
+  return { json: Buffer.alloc(0), conflicts: undefined, created: false };
+}
+
+export const CreateBlockResponse: MessageFns<CreateBlockResponse> = {
+  encode(message: CreateBlockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.conflicts !== undefined) {
+      Conflicts.encode(message.conflicts, writer.uint32(18).fork()).join();
+    }
+    if (message.created !== false) {
+      writer.uint32(24).bool(message.created);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateBlockResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateBlockResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.conflicts = Conflicts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.created = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CreateBlockResponse>): CreateBlockResponse {
+    return CreateBlockResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CreateBlockResponse>): CreateBlockResponse {
+    const message = createBaseCreateBlockResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.conflicts = (object.conflicts !== undefined && object.conflicts !== null)
+      ? Conflicts.fromPartial(object.conflicts)
+      : undefined;
+    message.created = object.created ?? false;
+    return message;
+  },
+};
+
+function createBaseListBlocksRequest(): ListBlocksRequest {
+  return {
+    crmId: "",
+    providerReference: "",
+    resourceReference: "",
+    from: "",
+    to: "",
+    limit: undefined,
+    cursor: undefined,
+  };
+}
+
+export const ListBlocksRequest: MessageFns<ListBlocksRequest> = {
+  encode(message: ListBlocksRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.from !== "") {
+      writer.uint32(34).string(message.from);
+    }
+    if (message.to !== "") {
+      writer.uint32(42).string(message.to);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(48).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(58).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListBlocksRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListBlocksRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListBlocksRequest>): ListBlocksRequest {
+    return ListBlocksRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListBlocksRequest>): ListBlocksRequest {
+    const message = createBaseListBlocksRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.from = object.from ?? "";
+    message.to = object.to ?? "";
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListBlocksResponse(): ListBlocksResponse {
+  return { json: Buffer.alloc(0), nextCursor: undefined };
+}
+
+export const ListBlocksResponse: MessageFns<ListBlocksResponse> = {
+  encode(message: ListBlocksResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.json.length !== 0) {
+      writer.uint32(10).bytes(message.json);
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListBlocksResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListBlocksResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.json = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListBlocksResponse>): ListBlocksResponse {
+    return ListBlocksResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListBlocksResponse>): ListBlocksResponse {
+    const message = createBaseListBlocksResponse();
+    message.json = object.json ?? Buffer.alloc(0);
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDeleteBlockRequest(): DeleteBlockRequest {
+  return { crmId: "", providerReference: "", resourceReference: "", blockReference: "" };
+}
+
+export const DeleteBlockRequest: MessageFns<DeleteBlockRequest> = {
+  encode(message: DeleteBlockRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerReference !== "") {
+      writer.uint32(18).string(message.providerReference);
+    }
+    if (message.resourceReference !== "") {
+      writer.uint32(26).string(message.resourceReference);
+    }
+    if (message.blockReference !== "") {
+      writer.uint32(34).string(message.blockReference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteBlockRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteBlockRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.resourceReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.blockReference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteBlockRequest>): DeleteBlockRequest {
+    return DeleteBlockRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteBlockRequest>): DeleteBlockRequest {
+    const message = createBaseDeleteBlockRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerReference = object.providerReference ?? "";
+    message.resourceReference = object.resourceReference ?? "";
+    message.blockReference = object.blockReference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteBlockResponse(): DeleteBlockResponse {
+  return {};
+}
+
+export const DeleteBlockResponse: MessageFns<DeleteBlockResponse> = {
+  encode(_: DeleteBlockResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteBlockResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteBlockResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteBlockResponse>): DeleteBlockResponse {
+    return DeleteBlockResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteBlockResponse>): DeleteBlockResponse {
+    const message = createBaseDeleteBlockResponse();
     return message;
   },
 };
@@ -20355,7 +21054,7 @@ export const BookingServiceService = {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot: {
     path: "/scheduling.calendar.v1.BookingService/BookSlot" as const,
@@ -20418,7 +21117,7 @@ export interface BookingServiceServer extends UntypedServiceImplementation {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot: handleUnaryCall<BookSlotRequest, BookSlotResponse>;
   /**
@@ -20449,7 +21148,7 @@ export interface BookingServiceClient extends Client {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot(
     request: BookSlotRequest,
@@ -20675,6 +21374,122 @@ export const HoursServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HoursServiceClient;
   service: typeof HoursServiceService;
+  serviceName: string;
+};
+
+/** Periods in which nothing of a resource can be booked, whatever its timeslots say. CreateBlock may come with the metadata idempotency-key. For the gateway. */
+export type BlockServiceService = typeof BlockServiceService;
+export const BlockServiceService = {
+  /**
+   * Blocks a period, and answers which appointments are in it: they stay. A reference that exists: the same content answers the existing block, other content
+   * is refused. INVALID_ARGUMENT (block.invalid), NOT_FOUND (provider.not_found, block.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (block.reference_taken, block.limit_reached).
+   */
+  createBlock: {
+    path: "/scheduling.calendar.v1.BlockService/CreateBlock" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateBlockRequest): Buffer => Buffer.from(CreateBlockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateBlockRequest => CreateBlockRequest.decode(value),
+    responseSerialize: (value: CreateBlockResponse): Buffer => Buffer.from(CreateBlockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateBlockResponse => CreateBlockResponse.decode(value),
+  },
+  /**
+   * Streams the blocks of a resource that overlap the period, by start and id, up to 250 a message. INVALID_ARGUMENT (block.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listBlocks: {
+    path: "/scheduling.calendar.v1.BlockService/ListBlocks" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListBlocksRequest): Buffer => Buffer.from(ListBlocksRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListBlocksRequest => ListBlocksRequest.decode(value),
+    responseSerialize: (value: ListBlocksResponse): Buffer => Buffer.from(ListBlocksResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListBlocksResponse => ListBlocksResponse.decode(value),
+  },
+  /** Opens the period again. NOT_FOUND (provider.not_found, block.not_found). */
+  deleteBlock: {
+    path: "/scheduling.calendar.v1.BlockService/DeleteBlock" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteBlockRequest): Buffer => Buffer.from(DeleteBlockRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteBlockRequest => DeleteBlockRequest.decode(value),
+    responseSerialize: (value: DeleteBlockResponse): Buffer => Buffer.from(DeleteBlockResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteBlockResponse => DeleteBlockResponse.decode(value),
+  },
+} as const;
+
+export interface BlockServiceServer extends UntypedServiceImplementation {
+  /**
+   * Blocks a period, and answers which appointments are in it: they stay. A reference that exists: the same content answers the existing block, other content
+   * is refused. INVALID_ARGUMENT (block.invalid), NOT_FOUND (provider.not_found, block.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (block.reference_taken, block.limit_reached).
+   */
+  createBlock: handleUnaryCall<CreateBlockRequest, CreateBlockResponse>;
+  /**
+   * Streams the blocks of a resource that overlap the period, by start and id, up to 250 a message. INVALID_ARGUMENT (block.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listBlocks: handleServerStreamingCall<ListBlocksRequest, ListBlocksResponse>;
+  /** Opens the period again. NOT_FOUND (provider.not_found, block.not_found). */
+  deleteBlock: handleUnaryCall<DeleteBlockRequest, DeleteBlockResponse>;
+}
+
+export interface BlockServiceClient extends Client {
+  /**
+   * Blocks a period, and answers which appointments are in it: they stay. A reference that exists: the same content answers the existing block, other content
+   * is refused. INVALID_ARGUMENT (block.invalid), NOT_FOUND (provider.not_found, block.not_found when a repeated request finds it deleted),
+   * FAILED_PRECONDITION (block.reference_taken, block.limit_reached).
+   */
+  createBlock(
+    request: CreateBlockRequest,
+    callback: (error: ServiceError | null, response: CreateBlockResponse) => void,
+  ): ClientUnaryCall;
+  createBlock(
+    request: CreateBlockRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CreateBlockResponse) => void,
+  ): ClientUnaryCall;
+  createBlock(
+    request: CreateBlockRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CreateBlockResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Streams the blocks of a resource that overlap the period, by start and id, up to 250 a message. INVALID_ARGUMENT (block.invalid), NOT_FOUND
+   * (provider.not_found).
+   */
+  listBlocks(request: ListBlocksRequest, options?: Partial<CallOptions>): ClientReadableStream<ListBlocksResponse>;
+  listBlocks(
+    request: ListBlocksRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListBlocksResponse>;
+  /** Opens the period again. NOT_FOUND (provider.not_found, block.not_found). */
+  deleteBlock(
+    request: DeleteBlockRequest,
+    callback: (error: ServiceError | null, response: DeleteBlockResponse) => void,
+  ): ClientUnaryCall;
+  deleteBlock(
+    request: DeleteBlockRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteBlockResponse) => void,
+  ): ClientUnaryCall;
+  deleteBlock(
+    request: DeleteBlockRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteBlockResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const BlockServiceClient = makeGenericClientConstructor(
+  BlockServiceService,
+  "scheduling.calendar.v1.BlockService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): BlockServiceClient;
+  service: typeof BlockServiceService;
   serviceName: string;
 };
 
