@@ -21,6 +21,9 @@ export const invariants = {
   I14: 'no mail to an address replaced before',
   I15: 'no mail after one about a later change',
   I16: 'links of persons show the present, or nothing',
+  I17: 'opening hours and their timeslots as set last, bookings in open windows only',
+  I18: 'no booking in a block, and everybody named who had booked before',
+  I19: 'buffers between bookings',
 } as const;
 
 const maxShown = 20;

@@ -1,6 +1,8 @@
 import { createRandom } from '@scheduling/testing/random';
 import { setTimeout as delay } from 'node:timers/promises';
+import { checkBlocks } from './checks/blocks.ts';
 import { checkBookable } from './checks/bookable.ts';
+import { checkBuffers } from './checks/buffers.ts';
 import { waitUntilDrained } from './checks/drained.ts';
 import { checkEffects } from './checks/effects.ts';
 import { checkErasure } from './checks/erasure.ts';
@@ -10,9 +12,13 @@ import {
   readLists,
   readUser,
   type ShownAppointment,
+  type ShownTimeslot,
+  slotPeriod,
+  timeslotsPath,
   type Violation,
 } from './checks/evidence.ts';
 import { checkHistories } from './checks/histories.ts';
+import { checkDoubles, checkHours } from './checks/hours.ts';
 import { checkLinks } from './checks/links.ts';
 import { checkMailOrder } from './checks/mail-order.ts';
 import { checkMails } from './checks/mails.ts';
@@ -29,6 +35,7 @@ import type { Tenant } from './load/model.ts';
 import { receiveWebhook } from './load/receive-webhook.ts';
 import { runLoad } from './load/run-load.ts';
 import { setUpTenants } from './load/set-up.ts';
+import { resourcesWithHours } from './load/slots.ts';
 import type { BadExit } from './system/service-group.ts';
 import { startSystem, type System } from './system/start-system.ts';
 import { unlessAborted } from './unless-aborted.ts';
@@ -109,7 +116,7 @@ async function breakSystem(
     loadEnded.signal,
   );
   const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
-  const watching = watchSeats(tenants, loadEnded.signal);
+  const watching = watchLists(tenants, loadEnded.signal);
   const injected: InjectedFault[] = [];
   for (const [round, lanes] of rounds.entries()) {
     if (round > 0 && journal.operations.length >= minChanges) break;
@@ -187,6 +194,9 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ...checkMailOrder(evidence),
     ...(await checkErasure(evidence)),
     ...checkHistories(evidence),
+    ...checkHours(evidence),
+    ...checkBlocks(evidence),
+    ...checkBuffers(evidence),
     ...(await checkLinks(evidence)),
     ...journal.surprises.map(asViolation),
     ...Object.values(system.groups).flatMap(({ badExits }) =>
@@ -194,7 +204,7 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ),
   ];
   const random = createRandom(seed, checkStream);
-  for (const provider of lists.keys()) violations.push(...(await checkBookable(provider, random)));
+  for (const [provider, shown] of lists) violations.push(...(await checkBookable(provider, shown, random)));
   violations.push(...(await checkReservations(system)));
   return violations;
 }
@@ -268,16 +278,23 @@ async function inject(
 }
 
 /**
- * Asks for the appointments of everybody in turn, while things break: seats must never be given twice, not even for a
- * moment.
+ * Asks for the appointments and the timeslots of everybody in turn, while things break: no seat is ever given twice, and
+ * no timeslot made twice, not even for a moment.
  */
-async function watchSeats(tenants: readonly Tenant[], until: AbortSignal): Promise<Violation[]> {
+async function watchLists(tenants: readonly Tenant[], until: AbortSignal): Promise<Violation[]> {
   const violations: Violation[] = [];
   const providers = tenants.flatMap((tenant) => tenant.providers);
   for (let turn = 0; !until.aborted; turn += 1) {
     const provider = providers[turn % providers.length]!;
     const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/appointments` });
     if (answer?.status === 200) violations.push(...checkSeats(provider, answer.body as ShownAppointment[]));
+    const resource = resourcesWithHours[Math.floor(turn / providers.length) % resourcesWithHours.length]!;
+    const made = await provider.tenant.client.send({
+      method: 'GET',
+      path: timeslotsPath(provider, resource),
+      query: slotPeriod,
+    });
+    if (made?.status === 200) violations.push(...checkDoubles(made.body as ShownTimeslot[]));
     await delay(watchMs, undefined, { signal: until }).catch(() => undefined);
   }
   return violations;

@@ -14,7 +14,7 @@ export interface Mutation extends Defect {
 
 /** What is wrong in each copy, and how it comes to light. */
 export const mutations: Record<string, Mutation> = {
-  'a capacity that does not count, an erasure that leaves a table out, and timeslots that a booking does not lock': {
+  'capacities, hours and locks that do not count, and an erasure that leaves a table out': {
     file: 'apps/calendar/src/participation/create-participation.sql',
     replace:
       "IF takes_seat(new_state) AND NOT (request ->> 'ignoreCapacity')::boolean AND target.taken >= target.capacity THEN",
@@ -34,6 +34,12 @@ export const mutations: Record<string, Mutation> = {
           'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id FOR NO KEY UPDATE);\n    SELECT * INTO opening',
         by: 'WHERE crm_id = the_crm AND id = ANY (overlapping) ORDER BY id);\n    SELECT * INTO opening',
         violates: ['I10'],
+      },
+      {
+        file: 'apps/calendar/src/hours/replace-hours.sql',
+        replace: `  UPDATE timeslot SET state = 'CREATED', from_hours = 'HIDDEN' WHERE crm_id = the_crm AND id = ANY (unneeded) AND from_hours = 'MADE';\n`,
+        by: '',
+        violates: ['I17'],
       },
     ],
   },
@@ -126,7 +132,7 @@ export const mutations: Record<string, Mutation> = {
       },
     ],
   },
-  'persons who cancel without a lock, and links that work whatever the address': {
+  'persons who cancel without a lock, links of old addresses, and blocks and buffers that do not count': {
     file: 'apps/calendar/src/person/cancel-own-booking.sql',
     replace: 'SELECT * INTO locked FROM lock_participation(request);',
     // So long that whoever presses the button more than once does so meanwhile.
@@ -142,6 +148,18 @@ export const mutations: Record<string, Mutation> = {
         replace: 'address === undefined ? null : addressKey(address)];',
         by: 'null];',
         violates: ['I16'],
+      },
+      {
+        file: 'apps/calendar/src/slot/claim-place.sql',
+        replace: 'is_blocked := EXISTS (',
+        by: 'is_blocked := false AND EXISTS (',
+        violates: ['I18'],
+      },
+      {
+        file: 'apps/calendar/src/slot/claim-place.sql',
+        replace: 'opening.buffer_before, opening.buffer_after) ORDER BY id',
+        by: '0, 0) ORDER BY id',
+        violates: ['I19'],
       },
     ],
   },

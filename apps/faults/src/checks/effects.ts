@@ -12,7 +12,7 @@ import {
   type State,
   type User,
 } from '../load/model.ts';
-import type { Evidence, Lists, ShownParticipation, Violation } from './evidence.ts';
+import type { Evidence, Lists, ShownAppointment, ShownParticipation, Violation } from './evidence.ts';
 import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
 const reservationMs = 180_000;
@@ -43,7 +43,15 @@ function checkProvider(provider: Provider, lists: Lists, evidence: Evidence): Vi
     ...compare(
       `timeslots ${at}`,
       timeslotsExpected(provider),
-      lists.timeslots.map(({ reference }) => [reference, '']),
+      lists.timeslots.filter(({ fromHours }) => !fromHours).map(({ reference }) => [reference, '']),
+    ),
+    ...compare(
+      `blocks ${at}`,
+      blocksExpected(provider),
+      lists.blocks.map(({ reference, resourceReference, start, end }) => [
+        reference,
+        `${resourceReference} ${Date.parse(start)} ${Date.parse(end)}`,
+      ]),
     ),
     ...compare(
       `appointments ${at}`,
@@ -75,6 +83,12 @@ function timeslotsExpected({ timeslots }: Provider): Expected[] {
   return timeslots
     .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
     .map(({ reference }) => [reference, ['']]);
+}
+
+function blocksExpected({ blocks }: Provider): Expected[] {
+  return blocks
+    .filter(({ created, deleted }) => isDone(created) && !isDone(deleted))
+    .map(({ reference, resource, startMs, endMs }) => [reference, [`${resource} ${startMs} ${endMs}`]]);
 }
 
 function appointmentsExpected({ appointments }: Provider): Expected[] {
@@ -142,7 +156,7 @@ function checkSeries({ series }: Provider, { appointments }: Lists): Violation[]
 
 function checkParticipations(
   provider: Provider,
-  { appointments, participations }: Lists,
+  { appointments, participations, timeslots }: Lists,
   { injected, journal }: Evidence,
 ): Violation[] {
   const inAppointments = new Map(
@@ -164,7 +178,7 @@ function checkParticipations(
         ...[inList, inAppointments].flatMap((shown) =>
           checkParticipation(participation, expected, shown.get(participation.reference)),
         ),
-        ...checkLastChanges(participation, inList.get(participation.reference), { appointments, injected }),
+        ...checkLastChanges(participation, inList.get(participation.reference), { appointments, timeslots, injected }),
       ];
     }),
   ];
@@ -214,7 +228,7 @@ function checkParticipation(
 function checkLastChanges(
   participation: Participation,
   shown: ShownParticipation | undefined,
-  { appointments, injected }: Pick<Lists, 'appointments'> & Pick<Evidence, 'injected'>,
+  { appointments, timeslots, injected }: Pick<Lists, 'appointments' | 'timeslots'> & Pick<Evidence, 'injected'>,
 ): Violation[] {
   const { reference, changes } = participation;
   if (
@@ -227,7 +241,7 @@ function checkLastChanges(
   const isAttending = typeof shown.attendanceConfirmedAt === 'string';
   const described = `${reference} (${changes.map(({ to, operation }) => `${to} ${operation.outcome}`).join(', ')})`;
   return [
-    ...(place === undefined || isAt(participation, place, appointment)
+    ...(place === undefined || isAt(participation, place, { appointment, timeslots })
       ? []
       : [violation(`${described} is at ${appointment.start}, not at ${place.start || place.appointmentReference}`)]),
     ...(possibleAttendances(participation).has(isAttending)
@@ -236,12 +250,19 @@ function checkLastChanges(
   ];
 }
 
-function isAt({ provider }: Participation, place: Place, appointment: Lists['appointments'][number]): boolean {
+function isAt(
+  { provider }: Participation,
+  place: Place,
+  { appointment, timeslots }: { appointment: ShownAppointment } & Pick<Lists, 'timeslots'>,
+): boolean {
   if (place.timeslotReference === null) return appointment.reference === place.appointmentReference;
-  const timeslot = provider.timeslots.find(({ reference }) => reference === place.timeslotReference);
-  return (
-    Date.parse(appointment.start) === Date.parse(place.start) && appointment.resourceReference === timeslot?.resource
-  );
+  const isNamed = ({ reference }: { reference: string }): boolean => reference === place.timeslotReference;
+  const resource =
+    provider.timeslots.find(isNamed)?.resource ??
+    timeslots.find(isNamed)?.resourceReference ??
+    // Opening hours have removed it, since nobody is in it any more.
+    (appointment.state === 'CANCELLED' ? appointment.resourceReference : undefined);
+  return Date.parse(appointment.start) === Date.parse(place.start) && appointment.resourceReference === resource;
 }
 
 /**

@@ -1,9 +1,11 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Journal } from '../load/journal.ts';
-import type { Provider, State, Tenant, User } from '../load/model.ts';
+import { blocksPath } from '../load/blocks.ts';
+import { hoursPath } from '../load/hours.ts';
+import type { Hours, Provider, State, Tenant, User } from '../load/model.ts';
 import { timeOf } from '../load/appointments.ts';
 import { path } from '../load/client.ts';
-import { firstSlotDayMs, resources } from '../load/slots.ts';
+import { firstSlotDayMs, resources, resourcesWithHours } from '../load/slots.ts';
 import type { PlannedFault } from '../faults/plan.ts';
 import type { System } from '../system/start-system.ts';
 
@@ -43,7 +45,25 @@ export interface Lists {
   appointments: ShownAppointment[];
   participations: ShownParticipation[];
   customers: { customerReference: string; userName: string }[];
-  timeslots: { reference: string }[];
+  timeslots: ShownTimeslot[];
+  /** Of the resources that have any. */
+  hours: Map<string, Hours>;
+  blocks: { reference: string; resourceReference: string; start: string; end: string }[];
+}
+
+export interface ShownTimeslot {
+  reference: string;
+  resourceReference: string;
+  start: string;
+  end: string;
+  raster: number;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
+  address: string | null;
+  bufferBefore: number;
+  bufferAfter: number;
+  state: 'CREATED' | 'BOOKABLE';
+  fromHours: boolean;
 }
 
 export interface ShownAppointment {
@@ -81,14 +101,38 @@ export async function readLists(provider: Provider): Promise<Lists> {
   const { tenant, at } = provider;
   const read = async <T>(address: string, query?: Record<string, string>): Promise<T> =>
     (await tenant.client.read(address, query)).body as T;
-  const period = { from: timeOf(firstSlotDayMs), to: timeOf(firstSlotDayMs + yearMs) };
-  const [appointments, participations, customers, ...timeslots] = await Promise.all([
+  const ofResources = <T>(list: (provider: Provider, resource: string) => string): Promise<T[]> =>
+    Promise.all(resources.map((resource) => read<T[]>(list(provider, resource), slotPeriod))).then((lists) =>
+      lists.flat(),
+    );
+  const [appointments, participations, customers, timeslots, blocks, hours] = await Promise.all([
     read<ShownAppointment[]>(`${at}/appointments`),
     read<ShownParticipation[]>(`${at}/participations`),
     read<Lists['customers']>(`${at}/customers`),
-    ...resources.map((resource) => read<Lists['timeslots']>(at + path`/resource/${resource}/timeslots`, period)),
+    ofResources<ShownTimeslot>(timeslotsPath),
+    ofResources<Lists['blocks'][number]>(blocksPath),
+    readHours(provider),
   ]);
-  return { appointments, participations, customers, timeslots: timeslots.flat() };
+  return { appointments, participations, customers, timeslots, blocks, hours };
+}
+
+/** Of all timeslots and blocks. */
+export const slotPeriod = { from: timeOf(firstSlotDayMs), to: timeOf(firstSlotDayMs + yearMs) };
+
+export function timeslotsPath({ at }: Provider, resource: string): string {
+  return at + path`/resource/${resource}/timeslots`;
+}
+
+/** What was set: not for which resource, and until when timeslots have been made. */
+async function readHours(provider: Provider): Promise<Map<string, Hours>> {
+  const known = new Map<string, Hours>();
+  for (const resource of resourcesWithHours) {
+    const { status, body } = await provider.tenant.client.read(hoursPath(provider, resource), {}, [200, 404]);
+    if (status === 404) continue;
+    const { weekly, exceptions, validFrom, validUntil, aheadDays } = (body as { hours: Hours }).hours;
+    known.set(resource, { weekly, exceptions, validFrom, validUntil, aheadDays });
+  }
+  return known;
 }
 
 export async function readUser({ tenant, reference }: User): Promise<{ lastName: string } | undefined> {

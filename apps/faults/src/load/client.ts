@@ -30,8 +30,9 @@ export interface CrmClient {
   read(path: string, query?: Request['query'], statuses?: readonly number[]): Promise<Answer>;
   /**
    * Repeats a change until it is known what became of it, as the interface tells clients to, or until time runs out.
+   * Returns the last answer.
    */
-  change(operation: Operation, request: Request, options?: ChangeOptions): Promise<void>;
+  change(operation: Operation, request: Request, options?: ChangeOptions): Promise<Answer | undefined>;
 }
 
 interface ChangeOptions {
@@ -76,8 +77,9 @@ export function createCrmClient(options: ClientOptions): CrmClient {
     },
     change: async (operation, request, { withKey = false, goneStatus } = {}) => {
       const headers: Record<string, string> = withKey ? { 'idempotency-key': randomUUID() } : {};
+      let last: Answer | undefined;
       const attempt = async () => {
-        const answer = await send(request, headers);
+        const answer = (last = await send(request, headers));
         return {
           outcome: answer && outcomeOf(answer),
           isGone: answer !== undefined && answer.status === goneStatus,
@@ -86,6 +88,7 @@ export function createCrmClient(options: ClientOptions): CrmClient {
         };
       };
       await repeatUntilKnown(operation, attempt, { journal, ended });
+      return last;
     },
   };
 }

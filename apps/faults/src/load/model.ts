@@ -31,6 +31,9 @@ export interface Provider {
   appointments: Appointment[];
   participations: Participation[];
   timeslots: Timeslot[];
+  /** Every change of opening hours, in the order in which they began. Two may have overlapped. */
+  hours: HoursChange[];
+  blocks: Block[];
   series: Series[];
 }
 
@@ -102,6 +105,8 @@ export interface Change {
   notify: boolean;
   /** Where a booking of a slot is, if this is accepted. */
   place?: Place;
+  /** The appointment in which it is then, as the answer named it. */
+  madeIn?: string | undefined;
   /** It is the person who wants it, by a link. */
   byPerson?: boolean;
 }
@@ -112,6 +117,9 @@ export interface Place {
   timeslotReference: string | null;
   /** ISO 8601. */
   start: string;
+  /** Not known of what a page offers. */
+  end?: string;
+  resourceReference?: string;
 }
 
 export interface Timeslot {
@@ -121,8 +129,59 @@ export interface Timeslot {
   startMs: number;
   endMs: number;
   rasterMs: number;
+  /** In minutes. */
+  bufferBefore: number;
+  bufferAfter: number;
   created: Operation;
   deleted: Operation | undefined;
+}
+
+/** A period of a resource in which nothing can be booked. */
+export interface Block {
+  reference: string;
+  resource: string;
+  startMs: number;
+  endMs: number;
+  created: Operation;
+  /** Those in the answer that accepted it. */
+  conflicts: Conflicts | undefined;
+  deleted: Operation | undefined;
+}
+
+/** What a client sets as opening hours, and gets. */
+export interface Hours {
+  weekly: (HoursWindow & { weekdays: string[] })[];
+  exceptions: { from: string; to: string; windows: HoursWindow[]; note: string | null }[];
+  validFrom: string | null;
+  validUntil: string | null;
+  aheadDays: number;
+}
+
+export interface HoursWindow {
+  from: string;
+  to: string;
+  raster: number;
+  defaultCapacity: number;
+  defaultAcceptBookings: boolean;
+  address: string | null;
+  bufferBefore: number;
+  bufferAfter: number;
+}
+
+/** Of the opening hours of some resources, all at once. */
+export interface HoursChange {
+  operation: Operation;
+  resources: readonly string[];
+  /** Undefined: none any more. */
+  content: Hours | undefined;
+  /** Those in the answer that accepted it. */
+  conflicts: Conflicts | undefined;
+}
+
+/** Appointments that a change does not suit. */
+export interface Conflicts {
+  appointmentReferences: string[];
+  total: number;
 }
 
 /** Appointments with generated references, made with an Idempotency-Key. */

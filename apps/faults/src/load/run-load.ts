@@ -1,8 +1,10 @@
 import { createRandom, type Random } from '@scheduling/testing/random';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAppointment, describeAppointment, endAppointment } from './appointments.ts';
+import { createBlock, deleteBlock } from './blocks.ts';
 import { changeAddress, changeReference } from './changed-customers.ts';
 import { createCustomer, eraseCustomer, eraseOne, renameCustomer } from './customers.ts';
+import { deleteHours, setHours } from './hours.ts';
 import type { Journal } from './journal.ts';
 import type { Tenant } from './model.ts';
 import { book, changeAtOnce, moveToState, rushForSeats } from './participations.ts';
@@ -31,6 +33,10 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [14, bookSlot],
   [5, rushForSlots],
   [6, moveBooking],
+  [3, setHours],
+  [1, deleteHours],
+  [3, createBlock],
+  [2, deleteBlock],
   [8, attendAsPerson],
   [6, cancelAsPerson],
   [10, moveAsPerson],
@@ -43,7 +49,15 @@ const actions: [number, (worker: Worker) => Promise<void>][] = [
   [1, deleteUser],
 ];
 /** Of many clients at the same moment. */
-const rushes = new Set([rushForSeats, rushForSlots, rushForTimes, moveAndCancelAtOnce]);
+const rushes = new Set([
+  rushForSeats,
+  rushForSlots,
+  rushForTimes,
+  moveAndCancelAtOnce,
+  setHours,
+  createBlock,
+  deleteBlock,
+]);
 
 export interface LoadOptions {
   tenants: Tenant[];

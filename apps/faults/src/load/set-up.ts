@@ -80,6 +80,8 @@ async function createProvider(tenant: Tenant, number: number): Promise<Provider>
     appointments: [],
     participations: [],
     timeslots: [],
+    hours: [],
+    blocks: [],
     series: [],
   };
 }

@@ -1,21 +1,25 @@
 import { timeOf } from './appointments.ts';
-import { path } from './client.ts';
+import { type Answer, path } from './client.ts';
 import { createCustomer } from './customers.ts';
-import type { Participation, Place, Provider, Timeslot } from './model.ts';
+import type { Change, Participation, Place, Provider, Timeslot } from './model.ts';
 import { messageOf } from './participations.ts';
 import type { Worker } from './worker.ts';
 
 const rushSize = 8;
 const minuteMs = 60_000;
+/** So near, buffers count. */
+const nearMs = 30 * minuteMs;
 const dayMs = 24 * 60 * minuteMs;
 /** In a week, because the pages of persons show the slots of the next 13 weeks. */
 export const firstSlotDayMs = Math.floor(Date.now() / dayMs + 7) * dayMs;
 /** Timeslots of a provider on a day. Later ones are on later days, so the older ones are wanted no more. */
 const timeslotsPerDay = 12;
+/** Resources whose opening hours are set, one by one or together. Clients make timeslots of them as well. */
+export const resourcesWithHours = ['booth-1@load', 'booth-2@load'] as const;
 /** The resources of a provider: few, so that slots are wanted by many. */
-export const resources = ['chair-1@load', 'chair-2@load'] as const;
+export const resources = ['chair-1@load', ...resourcesWithHours] as const;
 
-interface Slot extends Place {
+export interface Slot extends Place {
   end: string;
   resourceReference: string;
 }
@@ -32,6 +36,8 @@ export async function createTimeslot({ provider, journal, random }: Worker): Pro
     startMs,
     endMs: startMs + random.integer(4, 8) * 30 * minuteMs,
     rasterMs: random.pick([30, 60]) * minuteMs,
+    bufferBefore: random.pick([0, 0, 0, 30]),
+    bufferAfter: random.pick([0, 0, 15]),
     created: operation,
     deleted: undefined,
   };
@@ -46,6 +52,8 @@ export async function createTimeslot({ provider, journal, random }: Worker): Pro
         raster: timeslot.rasterMs / minuteMs,
         defaultCapacity: random.integer(1, 2),
         defaultAcceptBookings: true,
+        bufferBefore: timeslot.bufferBefore,
+        bufferAfter: timeslot.bufferAfter,
         state: 'BOOKABLE',
       },
     ],
@@ -74,21 +82,25 @@ export async function deleteTimeslot(worker: Worker): Promise<void> {
 /** Mostly the first slot of the list, which others want as well. */
 export async function bookSlot(worker: Worker): Promise<void> {
   const slot = chooseSlot(worker, await listSlots(worker));
-  await (slot === undefined ? createTimeslot(worker) : book(worker, slot));
+  await (slot === undefined ? createTimeslot(worker) : bookPlace(worker, slot));
 }
 
-/** Many bookings at the same moment: of a slot that is still empty, and of those that overlap it. */
+/** Many bookings at the same moment: of a slot that is still empty, and of those that overlap it or are near it. */
 export async function rushForSlots(worker: Worker): Promise<void> {
   const { random } = worker;
   const slots = await listSlots(worker);
   const empty = slots.filter(({ appointmentReference }) => appointmentReference === null);
   if (empty.length === 0) return createTimeslot(worker);
   const wanted = random.pick(empty);
-  const overlapping = slots.filter(({ start, end }) => start < wanted.end && end > wanted.start);
-  await Promise.all(Array.from({ length: rushSize }, () => book(worker, random.pick(overlapping))));
+  const near = slots.filter(
+    ({ start, end }) =>
+      Date.parse(start) < Date.parse(wanted.end) + nearMs && Date.parse(end) > Date.parse(wanted.start) - nearMs,
+  );
+  await Promise.all(Array.from({ length: rushSize }, () => bookPlace(worker, random.pick(near))));
 }
 
-async function book(worker: Worker, slot: Slot): Promise<void> {
+/** Also one that may not be free any more. */
+export async function bookPlace(worker: Worker, slot: Slot): Promise<void> {
   const { provider, journal, random } = worker;
   if (worker.customers.length === 0) return createCustomer(worker);
   const { tenant } = provider;
@@ -104,9 +116,9 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
   };
   provider.participations.push(participation);
   const operation = journal.begin('book slot');
-  const change = {
+  const change: Change = {
     operation,
-    to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED'] as const),
+    to: random.pick(['BOOKED', 'BOOKED', 'REQUESTED', 'RESERVED']),
     notify: random.chance(0.85),
     place: slot,
   };
@@ -124,8 +136,17 @@ async function book(worker: Worker, slot: Slot): Promise<void> {
     query: { sendMails: change.notify },
     body,
   } as const;
-  await tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+  change.madeIn = appointmentIn(await tenant.client.change(operation, request, { withKey: random.chance(0.5) }));
   if (operation.outcome === 'ok') worker.participations.push(participation);
+}
+
+/** Two book while something happens that may close the slots, and one when it is done. */
+export async function whileSomeBook(worker: Worker, slots: readonly Slot[], close: () => Promise<void>): Promise<void> {
+  const bookOne = async (): Promise<void> => {
+    if (slots.length > 0) await bookPlace(worker, worker.random.pick(slots));
+  };
+  await Promise.all([close(), bookOne(), bookOne()]);
+  await bookOne();
 }
 
 /** To another slot. */
@@ -137,7 +158,8 @@ export async function moveBooking(worker: Worker): Promise<void> {
   const { provider, reference, changes, customer } = random.pick(bookings);
   const operation = journal.begin('move booking');
   const notify = random.chance(0.85);
-  changes.push({ operation, to: 'moved', notify, place: slot });
+  const change: Change = { operation, to: 'moved', notify, place: slot };
+  changes.push(change);
   const body = { ...placeOf(slot), message: messageOf(operation, customer) };
   const request = {
     method: 'POST',
@@ -145,7 +167,14 @@ export async function moveBooking(worker: Worker): Promise<void> {
     query: { sendMails: notify },
     body,
   } as const;
-  await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) });
+  change.madeIn = appointmentIn(
+    await provider.tenant.client.change(operation, request, { withKey: random.chance(0.5) }),
+  );
+}
+
+/** That of a booking which was accepted. */
+function appointmentIn(answer: Answer | undefined): string | undefined {
+  return (answer?.body as { booking?: { slot: Place } } | undefined)?.booking?.slot.appointmentReference ?? undefined;
 }
 
 /** The place that a booking names. The answer of the list is not older than the request. */
@@ -154,17 +183,21 @@ function placeOf({ timeslotReference, appointmentReference, start }: Place): Rec
   return { timeslotReference, start, productReference: 'product@load' };
 }
 
-function presentDayMs({ timeslots }: Provider): number {
+/** On which slots are wanted. */
+export function presentDayMs({ timeslots }: Provider): number {
   return firstSlotDayMs + Math.floor(timeslots.length / timeslotsPerDay) * dayMs;
 }
 
 /** Those of a resource on the present day and the one before, or none if there is no answer. */
-async function listSlots({ provider, random }: Worker): Promise<Slot[]> {
+export async function listSlots(
+  { provider, random }: Worker,
+  resource: string = random.pick(resources),
+): Promise<Slot[]> {
   const dayStartMs = presentDayMs(provider);
   const query = {
     from: timeOf(dayStartMs - dayMs),
     to: timeOf(dayStartMs + dayMs),
-    resourceRef: random.pick(resources),
+    resourceRef: resource,
     limit: '20',
   };
   const answer = await provider.tenant.client.send({ method: 'GET', path: `${provider.at}/slots`, query });
