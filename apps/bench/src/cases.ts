@@ -159,7 +159,7 @@ function slots(name: string, days: number, resources: number): ListCase {
     },
     request: (requests) => requests.slots(days, resources, ofOne ? '&resourceRef=room-1' : ''),
     limit: (transactions) => transactions.slots(days, ofOne ? { resourceReference: 'room-1' } : {}),
-    repetitions: 20,
+    repetitions: ofOne ? 200 : 20,
   };
 }
 

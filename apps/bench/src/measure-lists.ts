@@ -10,41 +10,62 @@ import type { Target } from './target.ts';
 import type { Tenant } from './tenant.ts';
 import { startWatch } from './watch.ts';
 
-/** The same list several times, one after the other, between the two halves of the limit. */
+/**
+ * The same list several times, between the two halves of the limit. The versions take turns, so that what else the
+ * machine does is the same for all of them.
+ */
 export async function measureLists(bench: Bench, each: ListCase): Promise<Row[]> {
   const { limits, signal } = bench;
+  const { repetitions } = each;
   const { tenants, limitTenant } = await prepare(bench, each);
   const limit = async (): Promise<number[]> => {
     const times: number[] = [];
-    for (let run = 0; run < each.repetitions; run += 1)
+    for (let run = 0; run < repetitions; run += 1)
       times.push(await measureQuery(limits, each.limit(transactionsOf(limitTenant)), signal));
     return times;
   };
   const before = await limit();
-  const rows: Row[] = [];
-  for (const [index, target] of bench.targets.entries()) rows.push(await readLists(target, tenants[index]![0]!, each));
+  const readers = await Promise.all(
+    bench.targets.map((target, index) => startReading(target, tenants[index]![0]!, each)),
+  );
+  for (let run = 0; run < repetitions; run += 1) {
+    for (const reader of run % 2 === 0 ? readers : readers.toReversed()) await reader.read();
+  }
+  const rows = await Promise.all(readers.map((reader) => reader.stop()));
   const limitMs = median([...before, ...(await limit())]);
   return rows.map((row) => ({ ...row, limit: { value: limitMs, unit: 'ms' }, ratio: row.totalMs! / limitMs }));
 }
 
-async function readLists(target: Target, tenant: Tenant, { name, note, request, repetitions }: ListCase): Promise<Row> {
+interface Reader {
+  read: () => Promise<void>;
+  stop: () => Promise<Row>;
+}
+
+/** The first reading does not count. */
+async function startReading(target: Target, tenant: Tenant, { name, note, request }: ListCase): Promise<Reader> {
   const list = request(requestsOf(tenant));
   const agent = new Agent();
   await readList(agent, target, list);
   const stopWatch = await startWatch(target);
-  const reads = [];
-  for (let run = 0; run < repetitions; run += 1) reads.push(await readList(agent, target, list));
-  const { cpu, ...memory } = await stopWatch();
-  await agent.close();
+  const reads: Awaited<ReturnType<typeof readList>>[] = [];
   return {
-    case: name,
-    version: target.version.name,
-    firstByteMs: median(reads.map(({ firstByteMs }) => firstByteMs)),
-    totalMs: median(reads.map(({ totalMs }) => totalMs)),
-    ...memory,
-    cpu: mapEach(cpu, (ms) => ms / repetitions),
-    cpuUnit: 'ms',
-    note,
+    read: async () => {
+      reads.push(await readList(agent, target, list));
+    },
+    stop: async () => {
+      const { cpu, ...memory } = await stopWatch();
+      await agent.close();
+      return {
+        case: name,
+        version: target.version.name,
+        firstByteMs: median(reads.map(({ firstByteMs }) => firstByteMs)),
+        totalMs: median(reads.map(({ totalMs }) => totalMs)),
+        ...memory,
+        cpu: mapEach(cpu, (ms) => ms / reads.length),
+        cpuUnit: 'ms',
+        note,
+      };
+    },
   };
 }
 

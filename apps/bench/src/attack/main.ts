@@ -29,6 +29,7 @@ import { query } from '@scheduling/test-stack/databases';
 import { fillFeed } from '../fill-feed.ts';
 import { waitForMails } from '@scheduling/test-stack/inbox';
 import { startTestStack } from '@scheduling/test-stack/start-test-stack';
+import { hoursOfMany, hoursRequests } from './hours-noises.ts';
 import type { Disturbed, Statuses, Target } from './noise.ts';
 import { bigAppointment, erasedAddresses, fullDay, noises, tooFullDay } from './noises.ts';
 
@@ -53,6 +54,7 @@ const maxErasureMs = 10_000;
 
 const chosen = process.argv.slice(2);
 await using stack = await startTestStack({ LOG_LEVEL: 'error' });
+const sandbox = await sandboxWithHours();
 const [noisy, neighbour] = [await tenant(), await tenant()];
 await fill(noisy);
 const disturbed: Record<Disturbed, () => Promise<unknown>> = {
@@ -257,6 +259,14 @@ function expectStatus(expected: number, { status, text }: { status: number; text
   if (status !== expected) throw new Error(`${status} ${text}`);
 }
 
+async function sandboxWithHours(): Promise<Target['sandbox']> {
+  const crm = await createCrm({ sandbox: true }, stack.info);
+  const { at } = await createPractice(crm);
+  for (let number = 0; number < hoursRequests; number += 1)
+    expectStatus(200, await crm.put(`${at}/hours`, undefined, { rawBody: hoursOfMany(number, 30) }));
+  return { crmId: crm.crmId, key: crm.key };
+}
+
 interface Tenant {
   crm: TestCrm;
   practice: Practice;
@@ -279,6 +289,7 @@ async function tenant(): Promise<Tenant> {
       resource: practice.resource,
       customer: practice.customer,
       appointment,
+      sandbox,
       ...(await addressesOfPages(practice)),
     },
   };

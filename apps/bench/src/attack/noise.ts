@@ -16,6 +16,8 @@ export interface Target {
   link: string;
   /** A booking page that lists these times, and which has mails sent. */
   bookingPage: string;
+  /** Another CRM of the tenant, with opening hours of 1,000 resources. */
+  sandbox: { crmId: string; key: string };
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { hoursNoises } from './hours-noises.ts';
 import type { Noise, Send, Target } from './noise.ts';
 import { pageNoises } from './page-noises.ts';
 
@@ -134,6 +135,7 @@ export const noises: Noise[] = [
     clients: 20,
     act: (_target, send) => send('POST', '/user', bomb, { 'content-encoding': 'gzip' }),
   },
+  ...hoursNoises,
   ...pageNoises,
 ];
 
