@@ -31,10 +31,10 @@ const offers = [
 ];
 
 const weekdays = ['1', '2', '3', '4', '5'] as const;
-/** In the provider's time zone. */
+/** In the provider's time zone. Jonas has 15 minutes after each appointment to change the linen. */
 const openingHours = [
   { resource: ida, weekly: [onWeekdays('09:00', '12:00'), onWeekdays('13:00', '17:00')] },
-  { resource: jonas, weekly: [onWeekdays('10:00', '13:00'), onWeekdays('14:00', '19:00')] },
+  { resource: jonas, weekly: [onWeekdays('10:00', '13:00', 15), onWeekdays('14:00', '19:00', 15)] },
 ];
 
 /**
@@ -74,7 +74,7 @@ async function switchOn(client: Client): Promise<string | null> {
   return data.bookingRules.pageUrl;
 }
 
-function onWeekdays(from: string, to: string) {
+function onWeekdays(from: string, to: string, bufferAfter = 0) {
   return {
     weekdays: [...weekdays],
     from,
@@ -82,6 +82,7 @@ function onWeekdays(from: string, to: string) {
     raster: 30,
     defaultCapacity: 1,
     defaultAcceptBookings: true,
+    bufferAfter,
     address: { street: 'Lindenstraße', number: '1', zip: '10969', city: 'Berlin', countryCode: 'DE' },
   };
 }
