@@ -124,9 +124,10 @@ export async function startCalendarBeside(
     LINK_KEYS: newNamedKey(),
     ...settings,
   };
-  const startReplica = async (overrides: Record<string, string> = {}): Promise<Calendar> => {
+  const startReplica = async (overrides: Record<string, string> = {}, databaseUrl = url): Promise<Calendar> => {
     await using replica = new AsyncDisposableStack();
-    const service = replica.use(await createCalendarService(readConfig({ ...environment, ...overrides }), logger));
+    const config = { ...readConfig({ ...environment, ...overrides }), databaseUrl };
+    const service = replica.use(await createCalendarService(config, logger));
     const address = `127.0.0.1:${service.grpcPort}`;
     const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address, longTimeout));
     const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address, longTimeout));
@@ -179,7 +180,7 @@ export async function startCalendarBeside(
     const later = new URL(url);
     // A space would end the value.
     later.searchParams.set('options', `-c scheduling.clock_offset=${offset.replaceAll(' ', '\\ ')}`);
-    return startReplica({ DATABASE_URL: later.href, ...overrides });
+    return startReplica(overrides, later.href);
   };
   const started = starting.move();
   return {
@@ -187,7 +188,7 @@ export async function startCalendarBeside(
     identity,
     customers,
     database,
-    startReplica,
+    startReplica: (overrides) => startReplica(overrides),
     startReplicaAt,
     countDeadlocks: async () => {
       await started.disposeAsync();

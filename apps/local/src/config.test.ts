@@ -56,6 +56,16 @@ describe('readSettings', () => {
     expect(withCertificatesOf('calendar', settings.inherited)).toEqual(files('/calendar'));
   });
 
+  it('refuses a database of several hosts', () => {
+    const attempt = (): unknown => readSettings({ fresh: false }, { DATABASE_URL_CALENDAR: 'postgres://a,b/calendar' });
+    expect(attempt).toThrow('DATABASE_URL_CALENDAR must name one host');
+  });
+
+  it('accepts several servers of NATS', () => {
+    const nats = 'nats://ann:s3cret@one:4222,two:4222';
+    expect(readSettings({ fresh: false }, { NATS_URL: nats }).given.nats).toBe(nats);
+  });
+
   it('reports invalid values, with exit code 2', () => {
     const attempt = (): unknown => readSettings({ fresh: false }, { SCHEDULING_PORT: 'http', NATS_URL: 'localhost' });
     expect(attempt).toThrow(/SCHEDULING_PORT must be[^]*NATS_URL must be/);

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
+import { readNatsUrl } from '@scheduling/events/nats-url';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
+import { readDatabaseUrl } from '@scheduling/runtime/database-url';
 import { EnvironmentError, type EnvironmentReader, readEnvironment } from '@scheduling/runtime/environment';
 import {
   databaseServices,
@@ -82,7 +84,7 @@ export function readSettings(
       durable: read.oneOf('POSTGRES_FSYNC', ['on', 'off'], 'on') === 'on',
       given: {
         databases: readDatabases(read),
-        nats: read.url('NATS_URL', ['nats:', 'tls:'], '') || undefined,
+        nats: readNatsUrl(read, '') || undefined,
         smtp: read.url('SMTP_URL', ['smtp:', 'smtps:'], '') || undefined,
       },
       certificates: readTlsFiles(read),
@@ -117,7 +119,7 @@ export function inboxHostOf(environment: NodeJS.ProcessEnv): string {
 
 function readDatabases(read: EnvironmentReader): Partial<Record<DatabaseService, string>> {
   const urls = databaseServices.map(
-    (service) => [service, read.url(databaseVariable(service), ['postgres:', 'postgresql:'], '')] as const,
+    (service) => [service, readDatabaseUrl(read, databaseVariable(service), '')] as const,
   );
   return Object.fromEntries(urls.filter(([, url]) => url !== ''));
 }

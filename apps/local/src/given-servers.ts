@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspectNats } from '@scheduling/events';
+import { parseNatsUrl } from '@scheduling/events/nats-url';
 import { reasonOf } from '@scheduling/runtime';
 import { verifyMailServer } from '@scheduling/runtime/mail-server';
 import { type DatabaseService, databaseVariable } from '@scheduling/stack';
@@ -18,7 +19,7 @@ export async function checkGivenServers({ databases, nats, smtp }: Settings['giv
     nats &&
       check(
         'NATS_URL',
-        new URL(nats).host,
+        parseNatsUrl(nats).servers.join(', '),
         inspectNats({ url: nats }),
         ': events are stored and delivered once it works.',
       ),

@@ -9,7 +9,7 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import { connect, type NatsConnection, nanos } from '@nats-io/transport-node';
+import { connect, type NatsConnection, nanos, type NodeConnectionOptions } from '@nats-io/transport-node';
 import type { Logger, Metrics } from '@scheduling/runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge } from 'prom-client';
@@ -18,6 +18,7 @@ import { createTroubleLog, isDenied, isRejectedUser } from './connection-trouble
 import type { EventDefinition } from './events.ts';
 import { createListening } from './listening.ts';
 import type { NatsSettings } from './nats-settings.ts';
+import { parseNatsUrl } from './nats-url.ts';
 import { inboxPrefix, nudgeSubject, streamKeeper, streamName } from './nats-users.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 
@@ -103,6 +104,7 @@ export function connectBroker(options: BrokerOptions): Broker {
   const connecting = connectForever(options, logTrouble, closing.signal).then((connection) => {
     established = connection;
     online = true;
+    keepServers(connection, parseNatsUrl(options.url).servers);
     void watch(connection);
     return connection;
   });
@@ -209,7 +211,7 @@ async function connectForever(
         // corrected, later.
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
-        reconnectDelayHandler: createReconnectDelay(),
+        ...createReconnectPace(),
         pingInterval: options.pingMs ?? defaultPingMs,
         maxPingOut: maxUnansweredPings,
       });
@@ -220,19 +222,39 @@ async function connectForever(
   }
 }
 
+/** The client forgets the servers to which it could not connect before the connection was established. */
+function keepServers(connection: NatsConnection, servers: string[]): void {
+  const known = connection.getServers().map(({ listen }) => listen);
+  const forgotten = servers.filter((server) => !known.includes(server));
+  if (forgotten.length > 0) connection.setServers([...known, ...forgotten]);
+}
+
 /**
- * How long to wait after an attempt to connect. The client adds this to the time of that attempt, by the clock of the
- * machine, and compares the sum with the clock. If the clock was set back since then, it would wait until the clock has
- * caught up. So another one decides when it is time, and then any sum is in the past.
+ * When to try again: each server once, one immediately after the other, and then a pause. The client adds the pause to
+ * the time of the last attempt at a server, by the clock of the machine, and compares the sum with the clock. If the
+ * clock was set back since then, it would wait until the clock has caught up. So another one decides when it is time,
+ * and then any sum is in the past.
  */
-function createReconnectDelay(): () => number {
+function createReconnectPace(): Pick<NodeConnectionOptions, 'reconnectDelayHandler' | 'reconnectToServer'> {
+  let attempts = 0;
+  /** Those of the URL, and others of the cluster, of which they tell the client. */
+  let servers = 1;
   let attemptedMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    const waitMs = reconnectMs + Math.random() * reconnectJitterMs;
-    const nowMs = performance.now();
-    if (nowMs - attemptedMs < waitMs) return waitMs;
-    attemptedMs = nowMs;
-    return Number.NEGATIVE_INFINITY;
+  return {
+    reconnectDelayHandler: () => {
+      const waitMs = reconnectMs + Math.random() * reconnectJitterMs;
+      const isOver = performance.now() - attemptedMs >= waitMs;
+      if (isOver) attempts = 0;
+      return attempts < servers ? Number.NEGATIVE_INFINITY : waitMs;
+    },
+    // Called before each attempt.
+    reconnectToServer: (known) => {
+      servers = known.length;
+      attempts += 1;
+      attemptedMs = performance.now();
+      // The one whose turn it is.
+      return null;
+    },
   };
 }
 

@@ -6,10 +6,11 @@ import {
 } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import type { NatsSettings } from './nats-settings.ts';
+import { parseNatsUrl } from './nats-url.ts';
 import { inboxPrefix } from './nats-users.ts';
 
 /**
- * How to connect to NATS. With `tls://` or files for TLS a server that does not offer TLS is refused; otherwise TLS is
+ * How to connect to NATS: to any of the servers, in random order. With `tls://` or files for TLS a server that does not offer TLS is refused; otherwise TLS is
  * used if the server offers it.
  *
  * @param name the name of the connection, and of the user for whose permissions the inbox is chosen
@@ -18,16 +19,16 @@ export function connectionOptions(
   { url, credentialsFile, tlsFiles }: NatsSettings,
   name: string,
 ): NodeConnectionOptions {
-  const { protocol, username, password, host } = new URL(url);
+  const { servers, requiresTls, user, password } = parseNatsUrl(url);
   return {
-    servers: host,
+    servers,
     name,
     inboxPrefix: inboxPrefix(name),
     // Otherwise every request captures a stack, which takes longer than to send it.
     noAsyncTraces: true,
-    ...(username !== '' && loginOf(decodeURIComponent(username), decodeURIComponent(password))),
+    ...(user !== '' && loginOf(user, password)),
     ...(credentialsFile !== undefined && { authenticator: fileAuthenticator(credentialsFile) }),
-    ...((protocol === 'tls:' || tlsFiles !== undefined) && { tls: tlsFiles ?? {} }),
+    ...((requiresTls || tlsFiles !== undefined) && { tls: tlsFiles ?? {} }),
   };
 }
 

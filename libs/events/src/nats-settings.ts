@@ -1,11 +1,15 @@
 import type { EnvironmentReader } from '@scheduling/runtime';
+import { readNatsUrl } from './nats-url.ts';
 
 /**
  * Where NATS is, and how a process proves to it who it is. The files are read for every connection, so they may be
  * replaced while the process runs.
  */
 export interface NatsSettings {
-  /** Begins with `nats://` or `tls://`, and may contain a user and a password, or a token, percent-encoded. */
+  /**
+   * Begins with `nats://` or `tls://`, and may contain a user and a password, or a token, percent-encoded; several
+   * servers are separated by commas.
+   */
   url: string;
   /** A file with the credentials of a user (its JWT and its seed), or only with the seed of an NKey. */
   credentialsFile?: string | undefined;
@@ -23,18 +27,14 @@ export interface NatsTlsFiles {
 
 /** `NATS_URL`, `NATS_CREDENTIALS_FILE`, `NATS_TLS_CA_FILE`, `NATS_TLS_CERT_FILE` and `NATS_TLS_KEY_FILE`. */
 export function readNatsSettings(read: EnvironmentReader): NatsSettings {
-  return { url: readUrl(read), ...readFiles(read) };
+  return { url: readNatsUrl(read), ...readFiles(read) };
 }
 
 /** Undefined without `NATS_URL`. */
 export function readOptionalNatsSettings(read: EnvironmentReader): NatsSettings | undefined {
-  const url = readUrl(read, '');
+  const url = readNatsUrl(read, '');
   const files = readFiles(read);
   return url === '' ? undefined : { url, ...files };
-}
-
-function readUrl(read: EnvironmentReader, fallback?: string): string {
-  return read.url('NATS_URL', ['nats:', 'tls:'], fallback);
 }
 
 function readFiles(read: EnvironmentReader): Pick<NatsSettings, 'credentialsFile' | 'tlsFiles'> {

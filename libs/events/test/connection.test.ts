@@ -6,6 +6,8 @@ import { createMetrics, type Logger } from '@scheduling/runtime';
 import {
   createCertificateAuthority,
   eventually,
+  forwardFromIpv6,
+  hasIpv6,
   startTestNats,
   storeCertificate,
   sumSamples,
@@ -212,6 +214,27 @@ describe('a connection to NATS', () => {
     // As in a rotation: without a restart of this process.
     await storeCertificate(join(folder, 'own'), await authority.issue('calendar'), authority);
     await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('with tls:// goes to the next server if one does not answer, and the doctor reads the state there', async () => {
+    const authority = await createCertificateAuthority();
+    const files = await storeCertificate(folder, await authority.issue('localhost'), authority);
+    await serve(`tls { cert_file: "${files.certificate}", key_file: "${files.key}" }`);
+    const settings = {
+      url: `tls://localhost:${await freePort()},localhost:${port}`,
+      tlsFiles: { caFile: files.authorities },
+    };
+    expect(await inspectNats(settings)).toMatchObject({ requiresUser: false });
+    const { isConnected } = open(settings);
+    await eventually(async () => expect(await isConnected()).toBe(1));
+  });
+
+  it('leads to an address of IPv6', async ({ skip }) => {
+    skip(!hasIpv6(), 'this machine has no IPv6');
+    await serve(users('s3cret'));
+    await using forwarding = await forwardFromIpv6(port);
+    const url = `nats://calendar:s3cret@[::1]:${forwarding.port},[::1]:${await freePort()}`;
+    expect(await inspectNats({ url })).toMatchObject({ requiresUser: true });
   });
 
   it('with files for TLS is never established in plain text', async () => {

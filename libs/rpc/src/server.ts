@@ -10,6 +10,7 @@ import { BatchServiceService } from '@scheduling/contracts/rpc/v1';
 import type { WaitOptions } from '@scheduling/runtime';
 import { HealthImplementation } from 'grpc-health-check';
 import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
 import type { HostedService } from './hosted-service.ts';
@@ -19,6 +20,7 @@ import { createCallStreams } from './serve-call-streams.ts';
 import { messageWeight, takeTurn } from './take-turn.ts';
 
 export interface RpcServerOptions extends ServingOptions {
+  /** A name or an address; `::` listens on all addresses of this machine, also those of IPv4. */
   host: string;
   port: number;
   services: HostedService[];
@@ -64,7 +66,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
   const credentials = options.credentials?.server ?? ServerCredentials.createInsecure();
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${options.host}:${options.port}`, credentials, (error, bound) =>
+    const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
+    server.bindAsync(`${host}:${options.port}`, credentials, (error, bound) =>
       error ? reject(error) : resolve(bound),
     );
   });

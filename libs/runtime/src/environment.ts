@@ -22,6 +22,11 @@ export interface EnvironmentReader {
   /** A URL with one of the given protocols, such as `postgres:`. */
   url(name: string, protocols: readonly string[], fallback?: string): string;
   /**
+   * Text of another form, which `allowed` describes. `faultsOf` returns what it must be or have instead, one text for
+   * each fault, and does not repeat the value, which may contain a password.
+   */
+  checked(name: string, allowed: string, faultsOf: (raw: string) => string[], fallback?: string): string;
+  /**
    * A required value of another form, which `allowed` describes; `parse` returns undefined if it has not this form. The
    * value is not repeated in the error.
    */
@@ -114,11 +119,11 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
       };
       return read(name, fallback, values[0]!, parse, allowed);
     },
-    url: (name, protocols, fallback) => {
-      const allowed = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+    url: (name, protocols, fallback) =>
+      reader.checked(name, `a ${urlForm(protocols)}`, (raw) => faultsOfUrl(raw, protocols), fallback),
+    checked: (name, allowed, faultsOf, fallback) => {
       const parse = (raw: string): string => {
-        const fault = faultOfUrl(raw, protocols, allowed);
-        if (fault !== undefined) faults.push(`${name} must ${fault}`);
+        faults.push(...faultsOf(raw).map((fault) => `${name} must ${fault}`));
         return raw;
       };
       return read(name, fallback, '', parse, allowed);
@@ -136,11 +141,16 @@ function createReader(environment: NodeJS.ProcessEnv, faults: string[]): Environ
   return reader;
 }
 
+/** The form of a URL with one of these protocols, in words. */
+export function urlForm(protocols: readonly string[]): string {
+  return `URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+}
+
 /** What the URL must be or have instead. The value is not repeated: it may contain a password. */
-function faultOfUrl(raw: string, protocols: readonly string[], allowed: string): string | undefined {
+export function faultsOfUrl(raw: string, protocols: readonly string[]): string[] {
   const url = URL.parse(raw);
-  if (url === null || !protocols.includes(url.protocol)) return `be ${allowed}`;
-  return isEncoded(url.username) && isEncoded(url.password) ? undefined : 'have its user and password percent-encoded';
+  if (url === null || !protocols.includes(url.protocol)) return [`be a ${urlForm(protocols)}`];
+  return isEncoded(url.username) && isEncoded(url.password) ? [] : ['have its user and password percent-encoded'];
 }
 
 /** Whether every percent sign belongs to an encoded character. */

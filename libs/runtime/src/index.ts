@@ -2,6 +2,7 @@ export { createBatcher } from './batcher.ts';
 export { branches } from './branches.ts';
 export { caseInsensitiveKey } from './case-insensitive-key.ts';
 export { createCursor, type Cursor, type CursorField, idCursor, idField, readCursor } from './cursor.ts';
+export { readDatabaseUrl } from './database-url.ts';
 export {
   describeEnvironment,
   EnvironmentError,

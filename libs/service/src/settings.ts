@@ -1,6 +1,6 @@
 import { readNatsSettings } from '@scheduling/events';
 import { readTlsFiles } from '@scheduling/rpc/tls-files';
-import { type EnvironmentReader, readTracingSettings } from '@scheduling/runtime';
+import { type EnvironmentReader, readDatabaseUrl, readTracingSettings } from '@scheduling/runtime';
 
 export type ServiceSettings = ReturnType<typeof readServiceSettings>;
 
@@ -17,7 +17,7 @@ export function readServiceSettings(read: EnvironmentReader) {
     tlsFiles: readTlsFiles(read),
     logLevel: read.oneOf('LOG_LEVEL', ['debug', 'info', 'warn', 'error'], 'info'),
     tracing: readTracingSettings(read),
-    databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseUrl: readDatabaseUrl(read, 'DATABASE_URL'),
     nats: readNatsSettings(read),
     /** The number of NATS servers that store the stream; an existing stream with more is left alone. */
     natsStreamReplicas: read.integer('NATS_STREAM_REPLICAS', { min: 1, max: 5 }, 1),

@@ -13,6 +13,7 @@ export { eventually } from './eventually.ts';
 export { findPendingBookings } from './find-pending-bookings.ts';
 export { freePort } from '@scheduling/embedded';
 export { generatedSection } from './generated-section.ts';
+export { forwardFromIpv6, hasIpv6 } from './ipv6.ts';
 export { testLogger } from './logger.ts';
 export { startTestPostgres } from './postgres.ts';
 export { isTooSlow, longTimeout, patiently } from './patience.ts';

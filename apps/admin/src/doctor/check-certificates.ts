@@ -39,9 +39,13 @@ function publicCertificates({ gateway, page }: System): Promise<Finding>[] {
 function certificateOf(check: string, url: string): Promise<Finding>[] {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== 'https:') return [];
-  return [
-    lookAt(check, { host: hostname, port: Number(port || 443), servername: isIP(hostname) === 0 ? hostname : '' }),
-  ];
+  const host = withoutBrackets(hostname);
+  return [lookAt(check, { host, port: Number(port || 443), servername: isIP(host) === 0 ? host : '' })];
+}
+
+/** An IPv6 address has brackets in front of a port, and none where only a host is expected. */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.+)\]$/, '$1');
 }
 
 /** The certificates of mutual TLS: those that the services present, and the one that this command presents to them. */
@@ -54,7 +58,7 @@ function callCertificates({ services }: System, files: TlsFiles): Promise<Findin
       readFile(files.authorities),
     ]);
     return lookAt(`certificate of ${service}`, {
-      host,
+      host: withoutBrackets(host),
       port: Number(port),
       servername: service,
       cert,
