@@ -35,6 +35,7 @@ const allowedLabels = new Set([
   'outcome',
   'reason',
   'consumer',
+  'dependency',
   'subject',
   'state',
   'le',

@@ -1,17 +1,19 @@
-import type { Logger, Metrics } from '@scheduling/runtime';
+import { DomainError } from '@scheduling/errors';
+import { type Logger, type Metrics, within } from '@scheduling/runtime';
 import { CamelCasePlugin, Kysely, type Transaction } from 'kysely';
-import { type Client, type ClientBase, Pool, types } from 'pg';
+import { type Client, type ClientBase, Pool, type PoolConfig, types } from 'pg';
 import { requireAwaited } from './awaited.ts';
 import { readClock } from './call-deadline.ts';
 import { useFunctionCaller } from './call-function.ts';
-import { createCarefulClient } from './careful-client.ts';
-import { closeWhenSilent } from './close-when-silent.ts';
+import { createCarefulClients } from './careful-client.ts';
 import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
 import { useReadPool } from './read-function.ts';
-import { createSchemaGate, SchemaOutdated } from './schema-gate.ts';
+import { createSchemaGate, type SchemaGate, SchemaOutdated } from './schema-gate.ts';
+import { createServerWatch, disconnect, requireWritable, requireWritableServer } from './server-watch.ts';
 import { TracedDialect } from './traced-dialect.ts';
+import { watchStatements } from './watch-statements.ts';
 
 export interface DatabaseOptions {
   url: string;
@@ -52,7 +54,7 @@ export interface Database<Schema> extends AsyncDisposable {
   committed(): void;
   /** Called after each commit; the relay uses it to publish at once. */
   onCommit(listener: () => void): void;
-  /** Rejects if the database does not answer. */
+  /** Rejects if the database does not answer, or is read-only. */
   ping(): Promise<void>;
   /** Rejects if the database answers, but its schema is older than the code. */
   checkSchema(): Promise<void>;
@@ -60,6 +62,13 @@ export interface Database<Schema> extends AsyncDisposable {
 
 /** How long Postgres may work on a statement. */
 const statementMs = 5_000;
+/**
+ * How long a connection is used. It bounds how long reads can come from a server that does not know yet that it has
+ * been replaced; writes are noticed sooner.
+ */
+const lifetimeSeconds = 60;
+/** Then it counts as a failure that a probe has not been answered, and another one can be made. */
+const probeMs = 5_000;
 /** After how long without traffic either side asks whether the other is still there. */
 const keepAliveMs = 10_000;
 
@@ -78,7 +87,7 @@ types.setTypeParser(types.builtins.DATE, (text) => text);
 
 /** Opens a pool. It connects on first use, so a database that is down does not stop the process from starting. */
 export function createDatabase<Schema>(options: DatabaseOptions): Database<Schema> {
-  const pool = openPool(options);
+  const { pool, gate } = openPool(options);
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const namespace = URL.parse(options.url)?.pathname.slice(1) ?? '';
   const kysely = new Kysely<Schema>({
@@ -90,7 +99,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
   useReadPool(kysely, measured, namespace);
   let probing: Promise<void> | undefined;
   // One at a time: a hanging server must not tie up a connection per caller.
-  const probe = (): Promise<void> => (probing ??= selectOne(pool).finally(() => (probing = undefined)));
+  const probe = (): Promise<void> => (probing ??= within(reach(pool), probeMs).finally(() => (probing = undefined)));
   const listeners: (() => void)[] = [];
   const committed = (): void => {
     for (const listener of listeners) listener();
@@ -121,10 +130,12 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
       probe().catch((error: unknown) => {
         if (!(error instanceof SchemaOutdated)) throw error;
       }),
-    checkSchema: () =>
-      probe().catch((error: unknown) => {
+    checkSchema: async () => {
+      if (gate?.isOpen !== false) return;
+      await probe().catch((error: unknown) => {
         if (error instanceof SchemaOutdated) throw error;
-      }),
+      });
+    },
     [Symbol.asyncDispose]: () => kysely.destroy(),
   };
 }
@@ -136,21 +147,17 @@ function openPool({
   timeoutMs = 1_500,
   migrations,
   logger,
-}: DatabaseOptions): Pool {
+}: DatabaseOptions): { pool: Pool; gate: SchemaGate | undefined } {
+  const clients = createCarefulClients(max);
   const gate = migrations && createSchemaGate(migrations, logger);
-  const admit = async (client: ClientBase): Promise<void> => {
-    client.on('error', () => undefined);
-    closeWhenSilent(client as Client);
-    await gate?.examine(client);
-    await readClock(client);
-  };
-  const config = {
-    Client: createCarefulClient(max),
+  const config: PoolConfig = {
+    Client: clients.Client,
     connectionString: url,
     application_name: applicationName,
     max,
     connectionTimeoutMillis: timeoutMs,
     idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: lifetimeSeconds,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     // A leader whose machine is gone without a word loses its lock within half a minute; by default, after two hours.
@@ -159,14 +166,30 @@ function openPool({
     statement_timeout: statementMs,
     query_timeout: statementMs + 1_500,
     idle_in_transaction_session_timeout: 10_000,
-    // The pool waits for it, which its type does not say. With its `verify`, it would never get back a connection whose
-    // caller has given up meanwhile.
-    onConnect: admit,
   };
-  const pool = new Pool(config);
+  const server = createServerWatch({ config, logger });
+  const admit = async (client: ClientBase): Promise<void> => {
+    client.on('error', () => undefined);
+    watchStatements(client as Client, server.verify);
+    try {
+      await server.admit(client as Client);
+      await gate?.examine(client);
+      await readClock(client);
+    } catch (error) {
+      // The pool would wait for the server to close the connection before it tells the caller.
+      disconnect(client, error as Error);
+      // What keeps this connection from being used keeps others from it, too.
+      if (error instanceof DomainError) clients.refused(error);
+      throw error;
+    }
+  };
+  // The pool waits for it, which its type does not say. With its `verify`, it would never get back a connection whose
+  // caller has given up meanwhile.
+  const admitting = { ...config, onConnect: admit };
+  const pool = new Pool(admitting);
   // Without a listener, losing a connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle database connection'));
-  return pool;
+  return { pool, gate };
 }
 
 const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();
@@ -181,6 +204,17 @@ export function afterCommit<Schema>(db: Kysely<Schema>, callback: () => void): v
   else callback();
 }
 
-async function selectOne(pool: Pool): Promise<void> {
-  await pool.query('SELECT 1');
+/** While all connections are in use, it asks by one of its own, and does not wait for its turn. */
+async function reach(pool: Pool): Promise<void> {
+  if (pool.idleCount === 0 && pool.totalCount >= pool.options.max) return requireWritableServer(pool.options);
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    await requireWritable(client);
+  } catch (error) {
+    failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure);
+  }
 }

@@ -1,7 +1,8 @@
 import { DomainError } from '@scheduling/errors';
 import { DatabaseError } from 'pg';
 import { isTooLate } from './call-deadline.ts';
-import { isUnanswered } from './close-when-silent.ts';
+import { isReadOnlyError, readOnlyServer, ServerReplaced } from './server-watch.ts';
+import { isUnanswered } from './watch-statements.ts';
 
 const uniqueViolation = '23505';
 /**
@@ -12,22 +13,31 @@ const unstorableCharacters = new Set(['22021', '22P05']);
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
 const transientStates = new Set([
+  '25P03', // idle_in_transaction_session_timeout
   // Connections are refused while an operator replaces a password, a role or a database.
   '28000', // invalid_authorization_specification
   '28P01', // invalid_password
   '3D000', // invalid_catalog_name: the database does not exist
   '40001', // serialization_failure
   '40P01', // deadlock_detected
-  '53100', // disk_full
-  '53200', // out_of_memory
-  '53300', // too_many_connections
   '55P03', // lock_not_available: lock_timeout
-  '57014', // query_canceled: statement_timeout
-  '57P01', // admin_shutdown
-  '57P02', // crash_shutdown
-  '57P03', // cannot_connect_now
-  '58030', // io_error
 ]);
+
+/** The same for all that begin with these. */
+const transientClasses = [
+  '08', // connection exceptions
+  '53', // insufficient resources: disk, memory, connections
+  '57', // operator intervention: shutdown, restart, statement_timeout
+  '58', // errors of the system below Postgres
+];
+
+/** pg sets no code on these. */
+const lostConnections = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Client has encountered a connection error',
+  'Client was closed and is not queryable',
+];
 
 const networkErrors = new Set([
   'ECONNREFUSED',
@@ -37,6 +47,10 @@ const networkErrors = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ECONNABORTED',
 ]);
 
 /** Whether a write failed because of the unique index or constraint with this name. */
@@ -45,13 +59,14 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * A database that is unavailable, restarting or overloaded, has no room left on its disk, or refuses the login, becomes
- * `database.unavailable`, a text that no database can store `text.invalid`; every other error is returned unchanged.
+ * A database that is unavailable, restarting, read-only or overloaded, has no room left on its disk, or refuses the
+ * login, becomes `database.unavailable`, a text that no database can store `text.invalid`; every other error is returned unchanged.
  */
 export function translatePostgresError(error: unknown): unknown {
   if (error instanceof DatabaseError && unstorableCharacters.has(error.code ?? '')) {
     return new DomainError('text.invalid');
   }
+  if (isReadOnlyError(error)) return readOnlyServer(error);
   return isTransient(error) ? new DomainError('database.unavailable', { cause: error }) : error;
 }
 
@@ -62,15 +77,15 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof DatabaseError)
-    return transientStates.has(error.code ?? '') || error.code?.startsWith('08') === true || isTooLate(error);
+  if (error instanceof DatabaseError) {
+    const { code = '' } = error;
+    return transientStates.has(code) || transientClasses.some((each) => code.startsWith(each)) || isTooLate(error);
+  }
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string' && networkErrors.has(error.code)) return true;
-  // pg sets no code on these either.
   return (
     isUnanswered(error) ||
-    /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error/.test(
-      error.message,
-    )
+    error instanceof ServerReplaced ||
+    lostConnections.some((text) => error.message.includes(text))
   );
 }

@@ -1,6 +1,7 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { addressMigrations, isAddress } from './address-key.ts';
 export { callFunction, callFunctionForEach } from './call-function.ts';
+export { checkDatabase, type DatabaseCheck } from './check-database.ts';
 export { ago, type CleanUp, startCleanUps } from './clean-up.ts';
 export { concurrentIndex, dropIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';

@@ -8,6 +8,7 @@ import { pendingMigrations, requireOrder } from './migration-order.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { retryBlocked } from './retry-blocked.ts';
 import { describeBreaking, readSchemaState } from './schema-state.ts';
+import { isReadOnly, readOnly } from './server-watch.ts';
 
 export interface MigrateOptions {
   url: string;
@@ -36,8 +37,8 @@ const lockPollMs = 200;
  * Brings a database up to date. Safe to run concurrently: the second run waits for the first. Migrations and functions
  * of a newer version are left alone, so that this can run again after a rollback.
  *
- * @throws FatalError if a newer version has run a breaking migration, if the migrations are not in order, or if one
- *   could not get its locks
+ * @throws FatalError if a newer version has run a breaking migration, if the migrations are not in order, if one could
+ *   not get its locks, or if nothing can be written to the database
  */
 export async function migrateDatabase(options: MigrateOptions): Promise<void> {
   const { sets, logger } = options;
@@ -48,6 +49,7 @@ export async function migrateDatabase(options: MigrateOptions): Promise<void> {
   pool.on('connect', (client) => client.on('error', () => undefined));
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
+    if (await isReadOnly(pool)) throw new FatalError(readOnly);
     await kysely.connection().execute(async (db) => {
       await acquireMigrationLock(db, logger);
       const { breaking } = await readSchemaState(pool, sets);

@@ -7,6 +7,7 @@ import { describeBreaking, describeMissing, readSchemaState } from './schema-sta
 
 /** Admits connections once the schema is one that this code can use; from then on it stays open. */
 export interface SchemaGate {
+  readonly isOpen: boolean;
   /** Rejects if the schema is not one that this code can use. */
   examine: (client: ClientBase) => Promise<void>;
 }
@@ -36,7 +37,12 @@ export function createSchemaGate(sets: readonly MigrationSet[], logger: Logger):
     open = true;
   }
 
-  return { examine };
+  return {
+    get isOpen() {
+      return open;
+    },
+    examine,
+  };
 }
 
 /** The database answers, but its schema is too old. To callers this is the same as an unavailable database. */

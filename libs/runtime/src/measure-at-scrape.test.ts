@@ -58,19 +58,3 @@ it('concurrent scrapes, and one after a scrape that still hangs, share one measu
     expect(text).toMatch(/\ndepth\{service="test"\} 3[^]*\nage\{service="test"\} 4/);
   expect(measured).toBe(1);
 });
-
-it('reports whether it is ready', async () => {
-  const metrics = createMetrics('test');
-  let works = true;
-  const check = async (): Promise<void> => {
-    if (!works) throw new Error('away');
-  };
-  await using operations = await startOperationsServer({ host: '127.0.0.1', port: 0, metrics, readiness: { check } });
-  const ready = async (): Promise<string | undefined> =>
-    /scheduling_ready\{service="test"\} (\d)/.exec(await metrics.metrics())?.[1];
-  expect(await ready()).toBe('0');
-  operations.serve();
-  expect(await ready()).toBe('1');
-  works = false;
-  expect(await ready()).toBe('0');
-});

@@ -22,9 +22,25 @@ export interface OperationsServerOptions {
   metrics: Metrics;
   /** Ready if all of them pass. Limited to 1 s each. */
   readiness: Record<string, ReadinessCheck>;
+  /**
+   * What the process needs, and answers 503 without. It is ready without for {@link patienceMs} once it has had it: if
+   * all replicas are without, none of them would be reached for some time after it is back.
+   */
+  dependencies?: Record<string, ReadinessCheck>;
+  /** 30 s by default: by then, a replica is without what the others have. */
+  patienceMs?: number;
+}
+
+/** The names of the checks that fail, or do not answer in time. */
+interface Health {
+  /** Why the process is not ready. */
+  failures: string[];
+  /** Dependencies that are not available. */
+  missing: string[];
 }
 
 const checkTimeoutMs = 1_000;
+const defaultPatienceMs = 30_000;
 
 /**
  * Serves `/livez`, `/readyz` and `/metrics` for operators and probes, on a separate port. Started first and stopped
@@ -32,8 +48,14 @@ const checkTimeoutMs = 1_000;
  */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
   let phase: 'starting' | 'serving' | 'draining' = 'starting';
-  const findFailures = async (): Promise<string[]> => (phase === 'serving' ? failedChecks(options.readiness) : [phase]);
-  measureReadiness(options.metrics, findFailures);
+  const { metrics, readiness, dependencies = {} } = options;
+  const watched = watchDependencies(dependencies, options.patienceMs ?? defaultPatienceMs);
+  const examine = async (): Promise<Health> => {
+    if (phase === 'draining') return { failures: [phase], missing: [] };
+    const [failures, { missing, abandoned }] = await Promise.all([failedChecks(readiness), watched()]);
+    return { failures: phase === 'starting' ? [phase] : [...abandoned, ...failures], missing };
+  };
+  measureHealth(metrics, Object.keys(dependencies), examine);
   const server = createServer((request, response) => {
     const answer = respond(request.url ?? '/').catch(() => ({
       status: 500,
@@ -50,13 +72,14 @@ export async function startOperationsServer(options: OperationsServerOptions): P
       case '/livez':
         return { status: 200, type: 'text/plain', body: 'ok\n' };
       case '/readyz': {
-        const failures = await findFailures();
-        return failures.length === 0
-          ? { status: 200, type: 'text/plain', body: 'ok\n' }
-          : { status: 503, type: 'text/plain', body: `not ready: ${failures.join(', ')}\n` };
+        const { failures, missing } = await examine();
+        if (failures.length > 0)
+          return { status: 503, type: 'text/plain', body: `not ready: ${failures.join(', ')}\n` };
+        const body = missing.length === 0 ? 'ok\n' : `ok, but without ${missing.join(', ')}\n`;
+        return { status: 200, type: 'text/plain', body };
       }
       case '/metrics':
-        return { status: 200, type: options.metrics.contentType, body: await options.metrics.metrics() };
+        return { status: 200, type: metrics.contentType, body: await metrics.metrics() };
       default:
         return { status: 404, type: 'text/plain', body: 'not found\n' };
     }
@@ -95,10 +118,43 @@ export async function failedChecks(checks: Record<string, ReadinessCheck>): Prom
   return results.flat();
 }
 
-/** The result of `/readyz` as a metric, to be watched over time. */
-function measureReadiness(metrics: Metrics, findFailures: () => Promise<string[]>): void {
-  const help = 'Whether this process accepts requests: 1 if /readyz returns 200, otherwise 0';
-  measureAtScrape(metrics, { scheduling_ready: { help } }, async () => ({
-    scheduling_ready: [{ value: Number((await findFailures()).length === 0) }],
-  }));
+/** Returns a function that says which dependencies are missing, and which of them have been missing for too long. */
+function watchDependencies(
+  dependencies: Record<string, ReadinessCheck>,
+  patienceMs: number,
+): () => Promise<{ missing: string[]; abandoned: string[] }> {
+  const names = Object.keys(dependencies);
+  // One that has not been there yet is missing since ever.
+  const missingSinceMs = new Map(names.map((name) => [name, Number.NEGATIVE_INFINITY]));
+  return async () => {
+    const missing = await failedChecks(dependencies);
+    const nowMs = performance.now();
+    for (const name of names) {
+      if (!missing.includes(name)) missingSinceMs.delete(name);
+      else if (!missingSinceMs.has(name)) missingSinceMs.set(name, nowMs);
+    }
+    const abandoned = missing.filter((name) => nowMs - missingSinceMs.get(name)! >= patienceMs);
+    return { missing, abandoned };
+  };
+}
+
+/** The result of `/readyz` as metrics, to be watched over time. */
+function measureHealth(metrics: Metrics, dependencies: readonly string[], examine: () => Promise<Health>): void {
+  const gauges = {
+    scheduling_ready: { help: 'Whether this process accepts requests: 1 if /readyz returns 200, otherwise 0' },
+    scheduling_dependency_available: {
+      help: 'Whether this process can use what it needs: 1, or 0 if it answers 503 for the lack of it',
+      labelNames: ['dependency'],
+    },
+  };
+  measureAtScrape(metrics, gauges, async () => {
+    const { failures, missing } = await examine();
+    return {
+      scheduling_ready: [{ value: Number(failures.length === 0) }],
+      scheduling_dependency_available: dependencies.map((dependency) => ({
+        labels: { dependency },
+        value: Number(!missing.includes(dependency)),
+      })),
+    };
+  });
 }

@@ -1,8 +1,9 @@
 import { DatabaseServiceService } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
 import { type MessagingSchema, readOutboxState } from '@scheduling/messaging';
-import { type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
+import { checkDatabase, type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
 import { type HostedService, hostOperatorService } from '@scheduling/rpc';
+import { reasonOf } from '@scheduling/runtime';
 import type { Kysely } from 'kysely';
 
 /** Reports the state of this service's database to operators. */
@@ -14,11 +15,7 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
   return hostOperatorService(DatabaseServiceService, {
     getDatabaseState: async () => {
-      const { missing, newer, breaking, time } = await inspectDatabase(options.url, options.migrations).catch(
-        (error: unknown) => {
-          throw new DomainError('database.unavailable', { cause: error });
-        },
-      );
+      const { missing, newer, breaking, time } = await answered(inspectDatabase(options.url, options.migrations));
       const outbox = missing.length > 0 ? undefined : await readOutboxState(db);
       return {
         missingMigrations: missing,
@@ -32,5 +29,13 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
         },
       };
     },
+    checkDatabase: () => answered(checkDatabase(options.url)),
+  });
+}
+
+/** Whatever fails, the database has not answered. Operators are told the reason. */
+function answered<Result>(asking: Promise<Result>): Promise<Result> {
+  return asking.catch((error: unknown) => {
+    throw new DomainError('database.unavailable', { cause: error, text: reasonOf(error) });
   });
 }

@@ -8,6 +8,7 @@ import { checkClock } from './check-clock.ts';
 import { describeSeconds, fault, type Finding, notChecked, ok, warning } from './finding.ts';
 
 const outboxToleranceSeconds = 60;
+const noConnectionLeft = /too many (?:clients|connections)|connection slots are reserved/;
 
 /**
  * Asks each service whether its database answers, has the schema that the service needs and publishes its events, and
@@ -29,17 +30,23 @@ async function checkDatabase(service: DatabaseService, address: string | undefin
     const clock = checkClock(`the ${check}`, { time: state.time!, askedMs, answeredMs: Date.now() });
     return [ok(check, 'answers'), checkSchema(service, state), checkOutbox(service, state), clock];
   } catch (error) {
-    if (error instanceof DomainError && error.code === 'database.unavailable') {
-      return [
-        fault(
-          check,
-          'does not respond',
-          `check whether Postgres is running and whether DATABASE_URL of ${service} is correct`,
-        ),
-      ];
-    }
+    if (error instanceof DomainError && error.code === 'database.unavailable')
+      return [describeUnavailable(service, error.message)];
     return [{ check, level: 'not checked', seen: reasonOf(error) }];
   }
+}
+
+/** @param reason in the words of Postgres or of the connection */
+function describeUnavailable(service: DatabaseService, reason: string): Finding {
+  const check = `database of ${service}`;
+  const seen = `does not respond: ${reason}`;
+  if (noConnectionLeft.test(reason))
+    return fault(
+      check,
+      seen,
+      'find out what all the connections wait for: SELECT wait_event, count(*) FROM pg_stat_activity GROUP BY 1, as a superuser; SyncRep means that a synchronous standby is missing',
+    );
+  return fault(check, seen, `check whether Postgres is running and whether DATABASE_URL of ${service} is correct`);
 }
 
 function checkSchema(

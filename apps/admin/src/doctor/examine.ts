@@ -7,16 +7,18 @@ import { checkMailServer } from './check-mail-server.ts';
 import { checkServices } from './check-services.ts';
 import { checkStream } from './check-stream.ts';
 import { checkWork } from './check-work.ts';
+import { checkWrites } from './check-writes.ts';
 import { fault, type Finding } from './finding.ts';
 
 /** Longer than any single wait; during an incident the doctor must not hang. */
 const timeoutMs = 20_000;
 
-/** Checks every part of the system whose address is given. Changes nothing. */
+/** Checks every part of the system whose address is given. Leaves nothing behind. */
 export async function examine(system: System): Promise<Finding[]> {
   const findings = await Promise.all([
     finish('services', checkServices(system)),
     finish('databases', checkDatabases(system)),
+    finish('writes', checkWrites(system)),
     finish('stream', checkStream(system)),
     finish('work', checkWork(system)),
     finish('contacts in mails', checkContacts(system)),

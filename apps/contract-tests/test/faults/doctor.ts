@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CustomerChanged } from '@scheduling/contracts/events/v1';
+import { withClient } from '@scheduling/embedded';
 import { events } from '@scheduling/events';
 import { databaseServices, type Unit } from '@scheduling/stack';
 import {
@@ -46,6 +47,17 @@ function examineUntil(expected: RegExp): ReturnType<typeof examine> {
   return vi.waitFor(examination, { timeout: 180_000 });
 }
 
+/** In the database that belongs to no service. */
+async function asSuperuser(...statements: string[]): Promise<void> {
+  const url = new URL(stack.info.databases.calendar);
+  url.username = 'scheduling';
+  url.password = (await readFile(join(stack.dataDir, 'postgres-password'), 'utf8')).trim();
+  url.pathname = '/postgres';
+  await withClient(url.href, async (client) => {
+    for (const statement of statements) await client.query(statement);
+  });
+}
+
 function expectFault({ code, output }: Awaited<ReturnType<typeof examine>>, line: RegExp, remedy: RegExp): void {
   expect(output).toMatch(new RegExp(`^${line.source}.*\\n +→ .*${remedy.source}`, 'm'));
   expect(code).toBe(1);
@@ -67,6 +79,9 @@ describe('the doctor', { timeout: 240_000 }, () => {
       'page',
       ...databaseServices,
       ...databaseServices.map((service) => `schema of ${service}`),
+      ...databaseServices.map((service) => `writes of ${service}`),
+      ...databaseServices.map((service) => `locks of ${service}`),
+      ...['archive of', 'standbys of', 'connections to'].map((what) => `${what} Postgres`),
       'stream',
       'erasures',
       'contacts in mails',
@@ -176,6 +191,61 @@ describe('the doctor', { timeout: 240_000 }, () => {
     await whileHanging('postgres', () =>
       expectToFind(/database of calendar +FAULT +does not respond/, /check whether Postgres is running/),
     );
+  });
+
+  it('reports a database that is read-only', async () => {
+    const set = (change: string) => asSuperuser(`ALTER DATABASE calendar ${change}`);
+    await set('SET default_transaction_read_only = on');
+    try {
+      await expectToFind(
+        /writes of calendar +FAULT +Postgres is read-only/,
+        /DATABASE_URL of calendar leads to a standby/,
+      );
+    } finally {
+      await set('RESET default_transaction_read_only');
+    }
+    await examineUntil(/^writes of calendar +ok /m);
+  });
+
+  it('reports commits that wait for a synchronous standby', async () => {
+    const set = async (standbys: string) => {
+      await asSuperuser(`ALTER SYSTEM SET synchronous_standby_names = ${standbys}`, 'SELECT pg_reload_conf()');
+    };
+    await set(`'standby'`);
+    try {
+      const line =
+        /writes of customer +FAULT +a commit did not finish within 500 ms; sessions that wait for a synchronous standby \(standby\): \d/;
+      const report = await examineUntil(line);
+      expectFault(report, line, /start the standby/);
+      expectFault(report, /standbys of Postgres +FAULT +none is connected/, /start a standby/);
+    } finally {
+      await set('DEFAULT');
+    }
+    await examineUntil(/^writes of customer +ok /m);
+  });
+
+  it('reports a table that somebody has locked, and sessions that wait for another one', async () => {
+    const client = new Client({ connectionString: stack.info.databases.calendar });
+    await client.connect();
+    let waiting: Promise<unknown> | undefined;
+    try {
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await client.query('BEGIN');
+      await client.query('LOCK TABLE participation IN ACCESS EXCLUSIVE MODE');
+      const { pid } = rows[0]!;
+      await expectToFind(
+        new RegExp(`locks of calendar +FAULT +nothing can be written to participation: session ${pid} has locked it`),
+        new RegExp(`SELECT pg_terminate_backend\\(${pid}\\)`),
+      );
+      waiting = query('calendar', 'SELECT count(*) FROM participation', [], stack.info);
+      await expectToFind(
+        new RegExp(`locks of calendar +warning +\\d+ sessions? waits? for session ${pid}, the first of them for \\d`),
+        new RegExp(`SELECT pg_terminate_backend\\(${pid}\\)`),
+      );
+    } finally {
+      await client.end();
+      await waiting;
+    }
   });
 
   it('reports events that are not published, and an erasure that is not confirmed', async () => {

@@ -121,6 +121,62 @@ export interface GetDatabaseStateResponse {
   outbox?: OutboxState | undefined;
 }
 
+export interface CheckDatabaseRequest {
+}
+
+export interface CheckDatabaseResponse {
+  /** Why nothing could be committed, in the words of Postgres or of the service; empty if it could. */
+  refusal: string;
+  /** Nothing can be written, because this is a standby or default_transaction_read_only is on. */
+  readOnly: boolean;
+  /** The commit did not finish within half a second. */
+  unfinished: boolean;
+  /** Sessions that wait for a synchronous standby to confirm their commits. */
+  waitingForStandby: number;
+  /** Tables to which nothing can be written while somebody holds a lock. */
+  lockedTables: LockedTable[];
+  /** Sessions of the service that have been waiting for a lock for more than a second, by those that hold it. */
+  blockingSessions: BlockingSession[];
+  /** Absent if the write-ahead log is not archived. */
+  archive?:
+    | ArchiveState
+    | undefined;
+  /** The setting; empty if a commit waits for no other server. */
+  synchronousStandbyNames: string;
+  /** Standbys that are connected. */
+  standbys: number;
+  /** How far the slowest of them is behind; absent if the role of the service may not see it (pg_monitor). */
+  replayLagSeconds?:
+    | number
+    | undefined;
+  /** Connections to the server, and the most that it accepts. */
+  connections: number;
+  maxConnections: number;
+  /** When the server was started: by this, databases of the same server are recognized. */
+  startedAt?: Date | undefined;
+}
+
+export interface LockedTable {
+  table: string;
+  /** The process of Postgres that holds the lock; 0 is a prepared transaction. */
+  pid: number;
+}
+
+export interface BlockingSession {
+  pid: number;
+  /** How many sessions wait for it. */
+  blocked: number;
+  /** For how long the first of them has waited. */
+  seconds: number;
+}
+
+export interface ArchiveState {
+  /** The last attempt failed. */
+  failing: boolean;
+  /** Since the last success; absent if there was none since the statistics were reset. */
+  secondsSinceSuccess?: number | undefined;
+}
+
 export interface OutboxState {
   /** Events that are committed and not yet published; 10,000 when there are more. */
   unsentEvents: number;
@@ -1249,6 +1305,477 @@ export const GetDatabaseStateResponse: MessageFns<GetDatabaseStateResponse> = {
   },
 };
 
+function createBaseCheckDatabaseRequest(): CheckDatabaseRequest {
+  return {};
+}
+
+export const CheckDatabaseRequest: MessageFns<CheckDatabaseRequest> = {
+  encode(_: CheckDatabaseRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckDatabaseRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckDatabaseRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CheckDatabaseRequest>): CheckDatabaseRequest {
+    return CheckDatabaseRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<CheckDatabaseRequest>): CheckDatabaseRequest {
+    const message = createBaseCheckDatabaseRequest();
+    return message;
+  },
+};
+
+function createBaseCheckDatabaseResponse(): CheckDatabaseResponse {
+  return {
+    refusal: "",
+    readOnly: false,
+    unfinished: false,
+    waitingForStandby: 0,
+    lockedTables: [],
+    blockingSessions: [],
+    archive: undefined,
+    synchronousStandbyNames: "",
+    standbys: 0,
+    replayLagSeconds: undefined,
+    connections: 0,
+    maxConnections: 0,
+    startedAt: undefined,
+  };
+}
+
+export const CheckDatabaseResponse: MessageFns<CheckDatabaseResponse> = {
+  encode(message: CheckDatabaseResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.refusal !== "") {
+      writer.uint32(10).string(message.refusal);
+    }
+    if (message.readOnly !== false) {
+      writer.uint32(16).bool(message.readOnly);
+    }
+    if (message.unfinished !== false) {
+      writer.uint32(24).bool(message.unfinished);
+    }
+    if (message.waitingForStandby !== 0) {
+      writer.uint32(32).uint32(message.waitingForStandby);
+    }
+    for (const v of message.lockedTables) {
+      LockedTable.encode(v!, writer.uint32(42).fork()).join();
+    }
+    for (const v of message.blockingSessions) {
+      BlockingSession.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.archive !== undefined) {
+      ArchiveState.encode(message.archive, writer.uint32(58).fork()).join();
+    }
+    if (message.synchronousStandbyNames !== "") {
+      writer.uint32(66).string(message.synchronousStandbyNames);
+    }
+    if (message.standbys !== 0) {
+      writer.uint32(72).uint32(message.standbys);
+    }
+    if (message.replayLagSeconds !== undefined) {
+      writer.uint32(81).double(message.replayLagSeconds);
+    }
+    if (message.connections !== 0) {
+      writer.uint32(88).uint32(message.connections);
+    }
+    if (message.maxConnections !== 0) {
+      writer.uint32(96).uint32(message.maxConnections);
+    }
+    if (message.startedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.startedAt), writer.uint32(106).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckDatabaseResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckDatabaseResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.refusal = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.readOnly = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.unfinished = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.waitingForStandby = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.lockedTables.push(LockedTable.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.blockingSessions.push(BlockingSession.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.archive = ArchiveState.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.synchronousStandbyNames = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.standbys = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 81) {
+              break;
+            }
+
+            message.replayLagSeconds = reader.double();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.connections = reader.uint32();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.maxConnections = reader.uint32();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.startedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CheckDatabaseResponse>): CheckDatabaseResponse {
+    return CheckDatabaseResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CheckDatabaseResponse>): CheckDatabaseResponse {
+    const message = createBaseCheckDatabaseResponse();
+    message.refusal = object.refusal ?? "";
+    message.readOnly = object.readOnly ?? false;
+    message.unfinished = object.unfinished ?? false;
+    message.waitingForStandby = object.waitingForStandby ?? 0;
+    message.lockedTables = object.lockedTables?.map((e) => LockedTable.fromPartial(e)) || [];
+    message.blockingSessions = object.blockingSessions?.map((e) => BlockingSession.fromPartial(e)) || [];
+    message.archive = (object.archive !== undefined && object.archive !== null)
+      ? ArchiveState.fromPartial(object.archive)
+      : undefined;
+    message.synchronousStandbyNames = object.synchronousStandbyNames ?? "";
+    message.standbys = object.standbys ?? 0;
+    message.replayLagSeconds = object.replayLagSeconds ?? undefined;
+    message.connections = object.connections ?? 0;
+    message.maxConnections = object.maxConnections ?? 0;
+    message.startedAt = object.startedAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseLockedTable(): LockedTable {
+  return { table: "", pid: 0 };
+}
+
+export const LockedTable: MessageFns<LockedTable> = {
+  encode(message: LockedTable, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.table !== "") {
+      writer.uint32(10).string(message.table);
+    }
+    if (message.pid !== 0) {
+      writer.uint32(16).uint32(message.pid);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LockedTable {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLockedTable();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.table = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.pid = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<LockedTable>): LockedTable {
+    return LockedTable.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<LockedTable>): LockedTable {
+    const message = createBaseLockedTable();
+    message.table = object.table ?? "";
+    message.pid = object.pid ?? 0;
+    return message;
+  },
+};
+
+function createBaseBlockingSession(): BlockingSession {
+  return { pid: 0, blocked: 0, seconds: 0 };
+}
+
+export const BlockingSession: MessageFns<BlockingSession> = {
+  encode(message: BlockingSession, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.pid !== 0) {
+      writer.uint32(8).uint32(message.pid);
+    }
+    if (message.blocked !== 0) {
+      writer.uint32(16).uint32(message.blocked);
+    }
+    if (message.seconds !== 0) {
+      writer.uint32(25).double(message.seconds);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BlockingSession {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBlockingSession();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.pid = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.blocked = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.seconds = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<BlockingSession>): BlockingSession {
+    return BlockingSession.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<BlockingSession>): BlockingSession {
+    const message = createBaseBlockingSession();
+    message.pid = object.pid ?? 0;
+    message.blocked = object.blocked ?? 0;
+    message.seconds = object.seconds ?? 0;
+    return message;
+  },
+};
+
+function createBaseArchiveState(): ArchiveState {
+  return { failing: false, secondsSinceSuccess: undefined };
+}
+
+export const ArchiveState: MessageFns<ArchiveState> = {
+  encode(message: ArchiveState, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.failing !== false) {
+      writer.uint32(8).bool(message.failing);
+    }
+    if (message.secondsSinceSuccess !== undefined) {
+      writer.uint32(17).double(message.secondsSinceSuccess);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ArchiveState {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseArchiveState();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.failing = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.secondsSinceSuccess = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ArchiveState>): ArchiveState {
+    return ArchiveState.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ArchiveState>): ArchiveState {
+    const message = createBaseArchiveState();
+    message.failing = object.failing ?? false;
+    message.secondsSinceSuccess = object.secondsSinceSuccess ?? undefined;
+    return message;
+  },
+};
+
 function createBaseOutboxState(): OutboxState {
   return { unsentEvents: 0, oldestUnsentSeconds: 0, refilling: false };
 }
@@ -1537,6 +2064,20 @@ export const DatabaseServiceService = {
       Buffer.from(GetDatabaseStateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetDatabaseStateResponse => GetDatabaseStateResponse.decode(value),
   },
+  /**
+   * Commits something that leaves nothing behind, and looks at what keeps sessions waiting and at the copies of the database. UNAVAILABLE
+   * (database.unavailable) when the database does not answer.
+   */
+  checkDatabase: {
+    path: "/scheduling.operations.v1.DatabaseService/CheckDatabase" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckDatabaseRequest): Buffer => Buffer.from(CheckDatabaseRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckDatabaseRequest => CheckDatabaseRequest.decode(value),
+    responseSerialize: (value: CheckDatabaseResponse): Buffer =>
+      Buffer.from(CheckDatabaseResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckDatabaseResponse => CheckDatabaseResponse.decode(value),
+  },
 } as const;
 
 export interface DatabaseServiceServer extends UntypedServiceImplementation {
@@ -1545,6 +2086,11 @@ export interface DatabaseServiceServer extends UntypedServiceImplementation {
    * does not answer.
    */
   getDatabaseState: handleUnaryCall<GetDatabaseStateRequest, GetDatabaseStateResponse>;
+  /**
+   * Commits something that leaves nothing behind, and looks at what keeps sessions waiting and at the copies of the database. UNAVAILABLE
+   * (database.unavailable) when the database does not answer.
+   */
+  checkDatabase: handleUnaryCall<CheckDatabaseRequest, CheckDatabaseResponse>;
 }
 
 export interface DatabaseServiceClient extends Client {
@@ -1566,6 +2112,25 @@ export interface DatabaseServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetDatabaseStateResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Commits something that leaves nothing behind, and looks at what keeps sessions waiting and at the copies of the database. UNAVAILABLE
+   * (database.unavailable) when the database does not answer.
+   */
+  checkDatabase(
+    request: CheckDatabaseRequest,
+    callback: (error: ServiceError | null, response: CheckDatabaseResponse) => void,
+  ): ClientUnaryCall;
+  checkDatabase(
+    request: CheckDatabaseRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CheckDatabaseResponse) => void,
+  ): ClientUnaryCall;
+  checkDatabase(
+    request: CheckDatabaseRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CheckDatabaseResponse) => void,
   ): ClientUnaryCall;
 }
 
