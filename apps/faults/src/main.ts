@@ -1,23 +1,22 @@
 import { repositoryRoot } from '@scheduling/stack';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { randomInt } from 'node:crypto';
 import { createCommand, print, readNumber, untilInterrupted } from './command.ts';
 import type { Fault } from './faults/fault.ts';
 import { faults } from './faults/plan.ts';
 import { describeReports, describeViolations } from './report.ts';
 import { type FaultReport, runFaults } from './run-faults.ts';
+import { type ServerKind, serverKinds } from './system/servers.ts';
 
 interface Options {
   seed?: readonly number[];
   minutes: number;
-  only?: readonly Fault[];
+  servers: ServerKind;
+  only?: readonly string[];
+  repeat?: number;
 }
 
-const {
-  seed: seeds = [randomInt(1_000_000)],
-  minutes,
-  only: kinds = faults,
-} = createCommand(
+const command = createCommand(
   'faults',
   'Start a system, inject faults while clients use it, and check its invariants from outside.',
 )
@@ -27,16 +26,31 @@ const {
     readSeeds,
   )
   .option('--minutes <number>', 'how long faults are injected, per seed', readNumber, 1)
-  .option('--only <ids>', 'only these kinds of faults, such as F1,F5 (default: all)', readKinds)
-  .addHelpText('after', `\nKinds of faults:\n${faults.map(({ id, name }) => `  ${id.padEnd(4)} ${name}`).join('\n')}`)
-  .parse()
-  .opts<Options>();
+  .addOption(
+    new Option('--servers <kind>', 'a single Postgres and a single NATS, or a pair and a cluster')
+      .choices(serverKinds)
+      .default('single'),
+  )
+  .option('--only <ids>', 'only these kinds of faults, such as F1,F5 (default: all)', (text) => text.split(','))
+  .option('--repeat <number>', 'inject each kind so many times, one at a time, instead of for some minutes', readNumber)
+  .addHelpText('after', serverKinds.map(describeKinds).join('\n'));
+const { seed: seeds = [randomInt(1_000_000)], minutes, servers, only, repeat } = command.parse().opts<Options>();
+const kinds = only === undefined ? faults[servers] : only.map(findKind);
 
 const reports = await untilInterrupted(async (signal) => {
   const made: FaultReport[] = [];
   for (const seed of seeds) {
     print(`seed ${seed}`);
-    const report = await runFaults({ seed, minutes, kinds, root: repositoryRoot, onProgress: print, signal });
+    const report = await runFaults({
+      seed,
+      minutes,
+      servers,
+      kinds,
+      repeat,
+      root: repositoryRoot,
+      onProgress: print,
+      signal,
+    });
     print(`seed ${seed}: ${report.violations.length} violations`);
     for (const line of describeViolations(report)) print(line);
     print('');
@@ -44,7 +58,13 @@ const reports = await untilInterrupted(async (signal) => {
   }
   return made;
 });
-for (const line of describeReports(reports, minutes)) print(line);
+for (const line of describeReports(
+  reports,
+  repeat === undefined ? `${minutes} min each` : `each fault ${repeat} times`,
+))
+  print(line);
+// Once more: whoever sees only the end of the output has them.
+for (const line of reports.flatMap(describeViolations)) print(line);
 process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 0 : 1;
 
 /** One, or all of a range. */
@@ -54,10 +74,13 @@ function readSeeds(text: string): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-function readKinds(text: string): Fault[] {
-  return text.split(',').map((id) => {
-    const fault = faults.find((each) => each.id === id.toUpperCase());
-    if (fault === undefined) throw new InvalidArgumentError(`unknown fault ${id}`);
-    return fault;
-  });
+function describeKinds(kind: ServerKind): string {
+  const lines = faults[kind].map(({ id, name }) => `  ${id.padEnd(4)} ${name}`);
+  return `\nKinds of faults with ${kind} servers:\n${lines.join('\n')}`;
+}
+
+/** Ends the command if there is no such fault with these servers. */
+function findKind(id: string): Fault {
+  const fault = faults[servers].find((each) => each.id === id.toUpperCase());
+  return fault ?? command.error(`error: unknown fault ${id} with ${servers} servers`);
 }

@@ -1,4 +1,5 @@
-import type { InjectedFault, Violation } from './checks/evidence.ts';
+import type { InjectedFault } from './checks/evidence.ts';
+import type { Fault } from './faults/fault.ts';
 import type { Journal, Operation } from './load/journal.ts';
 import { isByPerson } from './load/persons.ts';
 import type { FaultReport } from './run-faults.ts';
@@ -24,31 +25,37 @@ export const invariants = {
   I17: 'opening hours and their timeslots as set last, bookings in open windows only',
   I18: 'no booking in a block, and everybody named who had booked before',
   I19: 'buffers between bookings',
+  I20: 'bookings accepted again within 5 s, and none of them lost',
 } as const;
 
 const maxShown = 20;
 
-/** What several runs have shown together, or one, as lines of text. */
-export function describeReports(reports: readonly FaultReport[], minutes: number): string[] {
+/**
+ * What several runs have shown together, or one, as lines of text.
+ *
+ * @param extent how long each was, in words
+ */
+export function describeReports(reports: readonly FaultReport[], extent: string): string[] {
   return [
-    ...describeSeeds(reports, minutes),
+    ...describeSeeds(reports, extent),
     '',
     '| Fault | | Injected |',
     '|---|---|---|',
     ...describeFaults(reports.flatMap(({ injected }) => injected)),
     '',
+    ...describeRecoveries(reports.flatMap(({ injected }) => injected)),
     '| Invariant | | Violations |',
     '|---|---|---|',
-    ...describeInvariants(reports.flatMap(({ violations }) => violations)),
+    ...describeInvariants(reports),
   ];
 }
 
-function describeSeeds(reports: readonly FaultReport[], minutes: number): string[] {
+function describeSeeds(reports: readonly FaultReport[], extent: string): string[] {
   const rows = reports.map(countsOf);
   const sums = Object.values(counts).map((_, column) => rows.reduce((sum, row) => sum + row[column]!, 0));
   const names = Object.keys(counts);
   return [
-    `| Seed, ${minutes} min each | ${names.join(' | ')} |`,
+    `| Seed, ${extent} | ${names.join(' | ')} |`,
     `|---|${names.map(() => '---|').join('')}`,
     ...reports.map(({ seed }, index) => `| ${seed} | ${rows[index]!.join(' | ')} |`),
     ...(reports.length > 1 ? [`| **Sum** | ${sums.map((sum) => `**${sum}**`).join(' | ')} |`] : []),
@@ -80,19 +87,41 @@ function uncertain({ operations }: Journal): Operation[] {
 }
 
 function describeFaults(injected: readonly InjectedFault[]): string[] {
-  const byKind = Map.groupBy(injected, ({ fault }) => fault);
-  return [...byKind]
-    .toSorted(([a], [b]) => Number(a.id.slice(1)) - Number(b.id.slice(1)))
-    .map(
-      ([{ id, name }, all]) =>
-        `| ${id} | ${name} | ${all.filter(({ hasHappened }) => hasHappened).length} of ${all.length} |`,
-    );
+  return byKind(injected).map(
+    ([{ id, name }, all]) =>
+      `| ${id} | ${name} | ${all.filter(({ hasHappened }) => hasHappened).length} of ${all.length} |`,
+  );
 }
 
-function describeInvariants(violations: readonly Violation[]): string[] {
-  return Object.entries(invariants).map(
-    ([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`,
+/** Nothing if there was no fault after which bookings have to be accepted again. */
+function describeRecoveries(injected: readonly InjectedFault[]): string[] {
+  const recovered = byKind(injected.filter(({ recovery }) => recovery !== undefined));
+  if (recovered.length === 0) return [];
+  const longest = (times: number[]): string => `${(Math.max(...times) / 1_000).toFixed(1)} s`;
+  return [
+    '| Fault | Times | Longest until a booking was accepted | Longest until the last one was not |',
+    '|---|---|---|---|',
+    ...recovered.map(([{ id }, all]) => {
+      const recoveries = all.map(({ recovery }) => recovery!);
+      const first = longest(recoveries.map(({ tookMs }) => tookMs));
+      return `| ${id} | ${all.length} | ${first} | ${longest(recoveries.map(({ refusedMs }) => refusedMs))} |`;
+    }),
+    '',
+  ];
+}
+
+function byKind(injected: readonly InjectedFault[]): [Fault, InjectedFault[]][] {
+  return [...Map.groupBy(injected, ({ fault }) => fault)].toSorted(
+    ([a], [b]) => Number(a.id.slice(1)) - Number(b.id.slice(1)),
   );
+}
+
+/** Those that were checked. */
+function describeInvariants(reports: readonly FaultReport[]): string[] {
+  const violations = reports.flatMap((report) => report.violations);
+  return Object.entries(invariants)
+    .filter(([id]) => id !== 'I20' || reports.some(({ servers }) => servers === 'replicated'))
+    .map(([id, text]) => `| ${id} | ${text} | ${violations.filter(({ invariant }) => invariant === id).length} |`);
 }
 
 /** What is wrong after one run, as lines of text. */

@@ -22,20 +22,23 @@ import { checkDoubles, checkHours } from './checks/hours.ts';
 import { checkLinks } from './checks/links.ts';
 import { checkMailOrder } from './checks/mail-order.ts';
 import { checkMails } from './checks/mails.ts';
+import { checkProbe } from './checks/probe.ts';
 import { checkReservations } from './checks/reservations.ts';
 import { checkSeats } from './checks/seats.ts';
 import type { Fault } from './faults/fault.ts';
-import { type PlannedFault, planFaults } from './faults/plan.ts';
+import { type PlannedFault, planFaults, planRepeats } from './faults/plan.ts';
 import { hangingDatabase } from './faults/databases.ts';
 import { hang } from './faults/processes.ts';
 import { path } from './load/client.ts';
 import { followFeed, readFeed } from './load/follow-feed.ts';
 import { createJournal, type Journal, type Operation } from './load/journal.ts';
 import type { Tenant } from './load/model.ts';
+import { createProbe, type Probe } from './load/probe.ts';
 import { receiveWebhook } from './load/receive-webhook.ts';
-import { runLoad } from './load/run-load.ts';
-import { setUpTenants } from './load/set-up.ts';
+import { type Pause, runLoad } from './load/run-load.ts';
+import { setUpProbe, setUpTenants } from './load/set-up.ts';
 import { resourcesWithHours } from './load/slots.ts';
+import type { ServerKind } from './system/servers.ts';
 import type { BadExit } from './system/service-group.ts';
 import { startSystem, type System } from './system/start-system.ts';
 import { unlessAborted } from './unless-aborted.ts';
@@ -49,7 +52,11 @@ export interface FaultOptions {
    * it, there is one.
    */
   minChanges?: number;
+  /** Which servers the services have. */
+  servers: ServerKind;
   kinds: readonly Fault[];
+  /** Instead of faults for so many minutes: each kind so many times, one fault at a time, with constant load. */
+  repeat?: number | undefined;
   /** The checkout whose services run. */
   root: string;
   onProgress: (text: string) => void;
@@ -59,6 +66,7 @@ export interface FaultOptions {
 
 export interface FaultReport {
   seed: number;
+  servers: ServerKind;
   injected: InjectedFault[];
   journal: Journal;
   mails: number;
@@ -80,28 +88,35 @@ const watchMs = 1_500;
 const stopMs = 10_000;
 /** Of a client between two actions. */
 const maxPauseMs = 120;
+/** With it, the load is about 40 % of what two cores can do. */
+const constantPauseMs = 250;
 
 /**
  * Starts a system, breaks it while clients use it, lets it heal, and compares what is there with what the clients were
  * told.
  */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
-  const { root, onProgress, signal } = options;
-  await using system = await startSystem({ root, onProgress, signal });
+  const { servers, root, onProgress, signal } = options;
+  await using system = await startSystem({ servers, root, onProgress, signal });
   return await unlessAborted(breakSystem(system, options), signal);
 }
 
 async function breakSystem(
   system: System,
-  { seed, minutes, minChanges = 0, kinds, onProgress }: FaultOptions,
+  { seed, minutes, minChanges = 0, servers, kinds, repeat, onProgress }: FaultOptions,
 ): Promise<FaultReport> {
   const runMs = minutes * 60_000;
   const planning = createRandom(seed, planStream);
-  const rounds = Array.from({ length: maxRounds }, () => planFaults(planning, { kinds, runMs }));
+  const rounds =
+    repeat === undefined
+      ? Array.from({ length: maxRounds }, () => planFaults(planning, { kinds, runMs }))
+      : [planRepeats(planning, { kinds, repeat })];
   const ended = new AbortController();
   const journal = createJournal();
   const loadStartedMs = performance.now();
   const tenants = await setUpTenants(system, journal, ended.signal);
+  const probe =
+    servers === 'replicated' ? await createProbe(await setUpProbe(system, journal, ended.signal)) : undefined;
   await using receiving = new AsyncDisposableStack();
   const webhooks = await Promise.all(
     tenants.map(async (tenant) => receiving.use(await receiveWebhook(tenant, journal))),
@@ -110,19 +125,18 @@ async function breakSystem(
   receiving.defer(() => loadEnded.abort());
   const drained = new AbortController();
 
-  onProgress(`load and faults for ${minutes} min`);
-  const load = runLoad(
-    { tenants, journal, seed, workersPerProvider: 2, pause: (random) => random.integer(0, maxPauseMs) },
-    loadEnded.signal,
-  );
-  const feeds = tenants.map((tenant) => followFeed(tenant.client, drained.signal));
+  onProgress(repeat === undefined ? `load and faults for ${minutes} min` : `each fault ${repeat} times`);
+  const pause: Pause = (random) => (repeat === undefined ? random.integer(0, maxPauseMs) : constantPauseMs);
+  const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause }, loadEnded.signal);
+  const feeds = tenants.map((tenant) => followFeed(tenant, journal, drained.signal));
   const watching = watchLists(tenants, loadEnded.signal);
   const injected: InjectedFault[] = [];
   for (const [round, lanes] of rounds.entries()) {
     if (round > 0 && journal.operations.length >= minChanges) break;
-    const schedule = { loadStartedMs, beginMs: round * runMs, endMs: (round + 1) * runMs, onProgress };
+    const endMs = repeat === undefined ? (round + 1) * runMs : Number.POSITIVE_INFINITY;
+    const schedule = { loadStartedMs, beginMs: round * runMs, endMs, probe, onProgress };
     injected.push(...(await Promise.all(lanes.map((lane) => inject(system, lane, schedule)))).flat());
-    await delay(Math.max(0, loadStartedMs + schedule.endMs - performance.now()));
+    if (repeat === undefined) await delay(Math.max(0, loadStartedMs + endMs - performance.now()));
   }
   loadEnded.abort();
 
@@ -145,10 +159,12 @@ async function breakSystem(
     if (last !== undefined) await webhooks[index]!.waitFor(last.id);
     feed.delivered = [...webhooks[index]!.delivered];
   }
+  if (probe !== undefined) violations.push(...(await checkProbe(probe, evidence)));
   violations.push(...(await check(evidence, seed)));
   if (violations.length > 0) system.keepFolder();
   return {
     seed,
+    servers,
     injected,
     journal,
     mails: system.mail.mails.length,
@@ -164,8 +180,8 @@ async function breakSystem(
 async function gather(
   known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'injected' | 'loadStartedMs'>,
 ): Promise<Evidence> {
-  const { tenants } = known;
-  const readFeeds = () => Promise.all(tenants.map(({ client }) => readFeed(client)));
+  const { tenants, journal } = known;
+  const readFeeds = () => Promise.all(tenants.map((tenant) => readFeed(tenant, journal)));
   for (let before = await readFeeds(); ;) {
     const lists = await Promise.all(
       tenants.flatMap(({ providers }) =>
@@ -251,6 +267,7 @@ interface Schedule {
   /** Of the round, after the start of the load. */
   beginMs: number;
   endMs: number;
+  probe: Probe | undefined;
   onProgress: (text: string) => void;
 }
 
@@ -258,7 +275,7 @@ interface Schedule {
 async function inject(
   system: System,
   lane: readonly PlannedFault[],
-  { loadStartedMs, beginMs, endMs, onProgress }: Schedule,
+  { loadStartedMs, beginMs, endMs, probe, onProgress }: Schedule,
 ): Promise<InjectedFault[]> {
   const injected: InjectedFault[] = [];
   for (const planned of lane) {
@@ -271,8 +288,13 @@ async function inject(
     onProgress(
       `${(startedMs / 1_000).toFixed(1).padStart(6)} s  ${planned.fault.id} ${planned.fault.name}: ${planned.what}`,
     );
-    const hasHappened = (await planned.run(system)) !== false;
-    injected.push({ ...planned, startedMs, endedMs: performance.now() - loadStartedMs, hasHappened });
+    const run = (accepting: () => void): Promise<boolean | void> => planned.run(system, accepting);
+    const { result, recovery } =
+      probe !== undefined && planned.parts.includes('postgres')
+        ? await probe.during(run)
+        : { result: await run(() => undefined) };
+    const hasHappened = result !== false;
+    injected.push({ ...planned, startedMs, endedMs: performance.now() - loadStartedMs, hasHappened, recovery });
   }
   return injected;
 }

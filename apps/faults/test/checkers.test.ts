@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { faults } from '../src/faults/plan.ts';
 import { runFaults } from '../src/run-faults.ts';
+import type { ServerKind } from '../src/system/servers.ts';
 import { type Mutation, mutations } from './mutations.ts';
 import { createCopy, type Patch } from './patched-copy.ts';
 
@@ -30,13 +31,14 @@ interface Outcome {
 }
 
 /** Runs a copy of the code under these faults. */
-async function runCopy(patches: Patch[], kinds: string[]): Promise<Outcome> {
+async function runCopy(patches: Patch[], kinds: string[], servers: ServerKind): Promise<Outcome> {
   await using copy = await createCopy(patches);
   const report = await runFaults({
     seed,
     minutes,
     minChanges,
-    kinds: faults.filter(({ id }) => kinds.includes(id)),
+    servers,
+    kinds: faults[servers].filter(({ id }) => kinds.includes(id)),
     root: copy.root,
     onProgress: () => undefined,
     signal: new AbortController().signal,
@@ -50,9 +52,9 @@ async function runCopy(patches: Patch[], kinds: string[]): Promise<Outcome> {
 
 // One after the other: two systems whose processes are killed all the time keep each other from getting anything done.
 describe('the checks', { timeout: 900_000 }, () => {
-  it.each(chooseMutations())('notice %s', async (_, { kinds, and = [], ...first }) => {
+  it.each(chooseMutations())('notice %s', async (_, { kinds, servers = 'single', and = [], ...first }) => {
     const defects = [first, ...and];
-    const { violated, changes } = await runCopy(defects, kinds);
+    const { violated, changes } = await runCopy(defects, kinds, servers);
     for (const { violates } of defects.filter((defect) => defect.violates.length > 0)) {
       expect(
         violated.intersection(new Set(violates)),

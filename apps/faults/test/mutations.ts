@@ -1,3 +1,4 @@
+import type { ServerKind } from '../src/system/servers.ts';
 import type { Patch } from './patched-copy.ts';
 
 export interface Defect extends Patch {
@@ -8,6 +9,8 @@ export interface Defect extends Patch {
 export interface Mutation extends Defect {
   /** The faults that bring it to light. If none is needed, one that leaves the services time to work. */
   kinds: string[];
+  /** Those that these faults need; single ones if not given. */
+  servers?: ServerKind;
   /** Others in the same copy, which need the same faults. */
   and?: Defect[];
 }
@@ -162,5 +165,13 @@ export const mutations: Record<string, Mutation> = {
         violates: ['I19'],
       },
     ],
+  },
+  'bookings that are answered before the standby has them': {
+    file: 'apps/calendar/src/slot/claim-place.sql',
+    replace: 'BEGIN\n  reclaimed := 0;',
+    by: "BEGIN\n  PERFORM set_config('synchronous_commit', 'local', true);\n  reclaimed := 0;",
+    kinds: ['F24'],
+    servers: 'replicated',
+    violates: ['I20'],
   },
 };

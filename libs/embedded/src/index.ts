@@ -21,6 +21,7 @@ export {
   signalProcess,
   stopProcess,
 } from './process-table.ts';
+export { createStandby } from './standby.ts';
 export { isReachable, waitUntil } from './wait-until.ts';
 export { type OnCall, startWebhookReceiver, type WebhookEvent, type WebhookReceiver } from './webhook-receiver.ts';
 export { withClient } from './with-client.ts';

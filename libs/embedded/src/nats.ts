@@ -7,6 +7,8 @@ import { freePort } from './free-port.ts';
 import { findNatsServer } from './nats-binary.ts';
 
 export interface NatsServer extends AsyncDisposable {
+  /** By which the other servers of a cluster know it. */
+  name: string;
   /** The address, without a user. */
   url: string;
   port: number;
@@ -21,7 +23,10 @@ export interface NatsOptions {
   port?: number;
   /** Who may connect: a configuration of nats-server, and the variables that it mentions. If not given, everybody. */
   users?: { configuration: string; environment: Record<string, string> };
-  /** Makes it a member of a cluster of servers that replicate streams. */
+  /**
+   * Makes it a member of a cluster of servers that replicate streams. When it is started again, it must have the same
+   * port: the others recognise it by a name that is made of it. Clients do not learn the addresses of the others.
+   */
   cluster?: { port: number; routes: string[] };
   /** Called with progress messages while the program is being downloaded. */
   log?: (message: string) => void;
@@ -46,7 +51,7 @@ export async function startNats({
   const binary = await findNatsServer({ fallbackCacheDir: join(dataDir, 'cache'), log });
   const port = wantedPort ?? (await freePort());
   const storeDir = join(dataDir, 'nats');
-  const name = `scheduling-${randomUUID()}`;
+  const name = `scheduling-${cluster?.port ?? randomUUID()}`;
   await mkdir(storeDir, { recursive: true, mode: 0o700 });
   const configuration = join(storeDir, 'nats.conf');
   await writeFile(configuration, `server_name: ${name}\n${users?.configuration ?? ''}`, { mode: 0o600 });
@@ -62,6 +67,7 @@ export async function startNats({
   await waitUntilReady(child, () => offersJetStream(port, name), startTimeoutMs);
   const stop = (): Promise<void> => child.stop('SIGTERM', stopTimeoutMs);
   return {
+    name,
     url: `nats://127.0.0.1:${port}`,
     port,
     pid: child.pid,
@@ -80,6 +86,7 @@ function clusterArguments(cluster: NatsOptions['cluster']): string[] {
     `nats://127.0.0.1:${cluster.port}`,
     '--routes',
     cluster.routes.join(','),
+    '--no_advertise',
   ];
 }
 

@@ -16,6 +16,8 @@ import { withClient } from './with-client.ts';
 const run = promisify(execFile);
 
 export interface PostgresServer extends AsyncDisposable {
+  /** As in the options, but absolute. */
+  dataDir: string;
   port: number;
   pid: number;
   exited: Promise<ChildExit>;
@@ -39,11 +41,14 @@ export interface PostgresOptions {
    * For tests.
    */
   durable?: boolean;
+  /** Parameters of `postgresql.conf`, in addition to those of this module. */
+  settings?: Record<string, string>;
   onSpawn?: OnSpawn;
 }
 
 interface Installation {
   durable: boolean;
+  settings: Record<string, string>;
   binaries: PostgresBinaries;
   account: PostgresAccount;
   clusterDir: string;
@@ -74,10 +79,11 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const dataDir = resolve(options.dataDir);
   const installation: Installation = {
     durable: options.durable ?? true,
+    settings: options.settings ?? {},
     binaries: await findPostgresBinaries(),
     account: await findPostgresAccount(),
-    clusterDir: join(dataDir, 'postgres'),
-    passwordFile: join(dataDir, 'postgres-password'),
+    clusterDir: clusterIn(dataDir),
+    passwordFile: passwordFileIn(dataDir),
     logFile: join(dataDir, 'logs', 'postgres.log'),
   };
   await mkdir(dataDir, { recursive: true });
@@ -99,6 +105,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   // SIGINT is Postgres' "fast" shutdown: sessions are terminated, data is flushed, no recovery is needed.
   const stop = (): Promise<void> => child.stop('SIGINT', stopTimeoutMs);
   return {
+    dataDir,
     port,
     pid: child.pid,
     exited: child.exited,
@@ -107,6 +114,14 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+export function clusterIn(dataDir: string): string {
+  return join(dataDir, 'postgres');
+}
+
+export function passwordFileIn(dataDir: string): string {
+  return join(dataDir, 'postgres-password');
 }
 
 async function stopLeftover({ clusterDir }: Installation): Promise<void> {
@@ -169,8 +184,8 @@ async function createCluster({ account, binaries, clusterDir, passwordFile, dura
   await rename(newDir, clusterDir);
 }
 
-function serverArguments({ clusterDir, durable }: Installation, port: number): string[] {
-  const settings = {
+function serverArguments({ clusterDir, durable, settings }: Installation, port: number): string[] {
+  const all = {
     listen_addresses: '127.0.0.1',
     port: String(port),
     // The path of a socket is limited to 107 characters; a data folder's may be longer.
@@ -184,8 +199,9 @@ function serverArguments({ clusterDir, durable }: Installation, port: number): s
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
     ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
+    ...settings,
   };
-  return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  return ['-D', clusterDir, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
 /**

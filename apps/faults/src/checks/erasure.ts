@@ -1,7 +1,7 @@
 import { withClient } from '@scheduling/embedded';
 import { databaseServices } from '@scheduling/stack';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { personMark } from '../load/customers.ts';
 import type { Tenant } from '../load/model.ts';
 import type { System } from '../system/start-system.ts';
@@ -20,7 +20,7 @@ export async function checkErasure({ system, tenants, lists, users }: Evidence):
     ['the lists', JSON.stringify([...lists.values(), ...users.values()])] as const,
     ...(await readRows(system)),
     ...(await readFiles(join(system.folder, 'nats-disk'))),
-    ...(await readFiles(join(system.folder, 'postgres-disk', 'logs'))),
+    ...(await readFiles(join(system.folder, 'postgres-disk'), (folder) => basename(folder) === 'logs')),
     ...(await readFiles(join(system.folder, 'logs'))),
   ];
   return places.flatMap(([place, text]) => {
@@ -64,8 +64,14 @@ function withBytes(row: string): string {
   return row.replaceAll(/\\x([0-9a-f]+)/g, (_, hex: string) => Buffer.from(hex, 'hex').toString('latin1'));
 }
 
-async function readFiles(folder: string): Promise<(readonly [string, string])[]> {
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((file) => file.isFile());
+/** Of the folders below this one that are wanted. */
+async function readFiles(
+  folder: string,
+  isWanted: (folder: string) => boolean = () => true,
+): Promise<(readonly [string, string])[]> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter(
+    (file) => file.isFile() && isWanted(file.parentPath),
+  );
   // JetStream may remove one meanwhile.
   return Promise.all(
     files.map(

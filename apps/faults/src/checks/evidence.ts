@@ -5,6 +5,7 @@ import { hoursPath } from '../load/hours.ts';
 import type { Hours, Provider, State, Tenant, User } from '../load/model.ts';
 import { timeOf } from '../load/appointments.ts';
 import { path } from '../load/client.ts';
+import type { Recovery } from '../load/probe.ts';
 import { firstSlotDayMs, resources, resourcesWithHours } from '../load/slots.ts';
 import type { PlannedFault } from '../faults/plan.ts';
 import type { System } from '../system/start-system.ts';
@@ -15,6 +16,8 @@ export interface InjectedFault extends PlannedFault {
   endedMs: number;
   /** False if it could not be done, for example because a process did not get to the point where it was to end. */
   hasHappened: boolean;
+  /** If it is one after which bookings have to be accepted again. */
+  recovery?: Recovery | undefined;
 }
 
 /** What there is to see when everything is whole again and nothing more happens. */
@@ -85,6 +88,8 @@ export interface ShownParticipation {
   customerReference: string | null;
   name: string;
   state: State;
+  /** Of a reservation. */
+  expiresAt?: string;
   /** Once the person has said that they will be there. */
   attendanceConfirmedAt?: string;
 }

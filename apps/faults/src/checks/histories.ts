@@ -1,7 +1,7 @@
 import type { WebhookEvent as FeedEvent } from '@scheduling/embedded';
 import type { Provider, Tenant } from '../load/model.ts';
 import { isDone, isPossible, possibleUpdates } from './effects.ts';
-import type { Evidence, Feed, InjectedFault, Violation } from './evidence.ts';
+import type { Evidence, Feed, InjectedFault, ShownParticipation, Violation } from './evidence.ts';
 import { mayComeLate, wasOvertaken } from './late-attempts.ts';
 
 /** Interface 3.1. What ends as CANCELED may also have been in an appointment that was cancelled. */
@@ -128,16 +128,16 @@ function isLegal(events: FeedEvent[], updates: number): boolean {
 /**
  * The last event of each participation that is there says the state that it has. The feed names nobody who was erased.
  */
-function checkComplete(
-  { tenant }: Provider,
-  { read }: Feed,
-  participations: { reference: string; state: string }[],
-): Violation[] {
+function checkComplete({ tenant }: Provider, { read }: Feed, participations: ShownParticipation[]): Violation[] {
   const states = new Map<string, string | null>();
   for (const { type, data } of read)
     if (type.startsWith('participation.') && data.reference !== null) states.set(data.reference, data.state);
+  // The list was read before the feed, which does not name a reservation that is over.
+  const hasEnded = ({ reference, expiresAt }: ShownParticipation): boolean =>
+    expiresAt !== undefined && Date.parse(expiresAt) <= Date.now() && (states.get(reference) ?? null) === null;
   return participations
     .filter(({ reference, state }) => !reference.startsWith('anonymous-') && states.get(reference) !== state)
+    .filter((participation) => !hasEnded(participation))
     .map(({ reference, state }): Violation => ({
       invariant: 'I12',
       text: `${reference} of ${tenant.crmId} is ${state}, but the feed says ${states.get(reference) ?? 'nothing'}`,

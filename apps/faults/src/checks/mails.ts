@@ -12,9 +12,10 @@ import {
   type State,
   type User,
 } from '../load/model.ts';
-import { isDone, isUncertain, possibleUpdates } from './effects.ts';
+import { isDone, isPossible, isUncertain, possibleUpdates } from './effects.ts';
 import type { Evidence, InjectedFault, Violation } from './evidence.ts';
 import { mayComeLate, wasOvertaken } from './late-attempts.ts';
+import { mayBeDropped, type WaitingMail } from './waiting-mails.ts';
 
 /**
  * Whether interface 3.1 and 4.2 demand a mail: always, never, or only if something that happened at the same time came
@@ -24,8 +25,6 @@ type Demand = 'due' | 'forbidden' | 'either';
 
 /** A copy that arrives this long before a fault may not be recorded any more when that begins. */
 const beforeMs = 2_000;
-/** Of the mails about a booking that wait, those in between are dropped if there are more (interface 6.3). */
-const waitingMails = 5;
 /** What was under way during a fault is done this long after its end. */
 const afterMs = 10_000;
 
@@ -40,7 +39,7 @@ export function checkMails(evidence: Evidence): Violation[] {
   const known = new Set(evidence.journal.operations.map(({ token }) => token));
   return [
     ...providers.flatMap((provider) =>
-      provider.participations.flatMap((participation) => checkChanges(participation, byToken, evidence.injected)),
+      provider.participations.flatMap((participation) => checkChanges(participation, byToken, evidence)),
     ),
     ...providers.flatMap((provider) =>
       provider.appointments.flatMap((appointment) => checkCancellation(provider, appointment, byToken)),
@@ -89,18 +88,23 @@ function tokenOf({ parsed }: ReceivedMail): string | undefined {
 function checkChanges(
   participation: Participation,
   byToken: Map<string, ReceivedMail[]>,
-  injected: readonly InjectedFault[],
+  evidence: Evidence,
 ): Violation[] {
   return participation.changes.flatMap((change, index) => {
     const mails = byToken.get(change.operation.token) ?? [];
-    const before = lastKnownState({ changes: participation.changes.slice(0, index) });
+    const before = stateBefore(participation, index);
     const demand = demandOf(participation, change, before);
     const described = `${participation.reference}, ${before ?? 'new'} to ${change.to}, ${change.operation.answer}`;
-    if (demand === 'due' && mails.length === 0) return [{ invariant: 'I3', text: `missing mail about ${described}` }];
+    if (
+      demand === 'due' &&
+      mails.length === 0 &&
+      !mayBeDropped(change.operation, waitingMails(participation, byToken, evidence))
+    )
+      return [{ invariant: 'I3', text: `missing mail about ${described}` }];
     if (demand === 'forbidden' && mails.length > 0)
       return [{ invariant: 'I3', text: `forbidden mail about ${described}` }];
     const different = new Set(mails.map(({ parsed }) => parsed.messageId)).size;
-    if (different > 1 && !mayComeLate(change.operation, injected))
+    if (different > 1 && !mayComeLate(change.operation, evidence.injected))
       return [{ invariant: 'I3', text: `${different} mails about ${described}` }];
     const others = mails.filter((mail) => holderOf(mail) !== holderAs(participation.customer));
     return others.map(({ recipients }): Violation => ({
@@ -125,8 +129,7 @@ function demandOf(
     appointment?.deleted !== undefined ||
     (appointment?.cancelled !== undefined && before !== undefined);
   // A CRM may move a booking to where it is; a page does not offer that.
-  const isMove = to === 'moved' && (!byPerson || changes.length > waitingMails);
-  return isOver || isMove ? 'either' : 'due';
+  return isOver || (to === 'moved' && !byPerson) ? 'either' : 'due';
 }
 
 /** Interface 3.1, and 10.3 for moves to another slot. */
@@ -145,6 +148,48 @@ function demandsMail(before: State | undefined, to: Change['to']): boolean {
     case 'attending':
       return false;
   }
+}
+
+/** All mails about a participation that there may have been, and that may have had to wait. */
+function waitingMails(
+  participation: Participation,
+  byToken: Map<string, ReceivedMail[]>,
+  { system, loadStartedMs }: Evidence,
+): WaitingMail[] {
+  const { appointment, changes, customer } = participation;
+  const lastArrival = (mails: readonly ReceivedMail[]): number =>
+    Math.max(...mails.map(({ arrivedMs }) => arrivedMs - loadStartedMs));
+  const aboutChanges = changes.flatMap((change, index) => {
+    const { operation, to, notify } = change;
+    const before = stateBefore(participation, index);
+    const mayWait = notify && demandsMail(before, to) && !isUrgent(change, before) && isPossible(operation);
+    return mayWait ? [{ operation, arrivedMs: lastArrival(byToken.get(operation.token) ?? []) }] : [];
+  });
+  const updates = appointment === undefined ? [] : possibleUpdates(appointment).filter(({ notify }) => notify);
+  const texts = updates.map(({ operation }) => descriptionBy(operation));
+  const toHolder = system.mail.mails.filter((mail) => holderOf(mail) === holderAs(customer));
+  // What such a mail says may be due to a later update.
+  const aboutUpdates = updates.map(({ operation }, index) => ({
+    operation,
+    arrivedMs: lastArrival(toHolder.filter((mail) => texts.indexOf(updateOf(mail) ?? '') >= index)),
+  }));
+  return [...aboutChanges, ...aboutUpdates.filter(({ operation }) => mayTakePart(participation, operation))];
+}
+
+/** Whether somebody may have been REQUESTED or BOOKED when an appointment was updated. */
+function mayTakePart({ changes }: Participation, { startedMs, endedMs }: Operation): boolean {
+  if (changes.some(({ operation }) => operation.startedMs < endedMs && operation.endedMs > startedMs)) return true;
+  const state = lastKnownState({ changes: changes.filter(({ operation }) => operation.endedMs <= startedMs) });
+  return state === 'BOOKED' || state === 'REQUESTED';
+}
+
+/** Interface 6.3: these never wait. */
+function isUrgent({ to, byPerson = false }: Change, before: State | undefined): boolean {
+  return to === 'CANCELED' && !(byPerson && before === 'REQUESTED');
+}
+
+function stateBefore({ changes }: Participation, index: number): State | undefined {
+  return lastKnownState({ changes: changes.slice(0, index) });
 }
 
 /** Everybody who was RESERVED, REQUESTED or BOOKED is told once that an appointment was cancelled. */

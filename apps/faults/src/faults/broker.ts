@@ -1,6 +1,7 @@
 import { consumedEvents, consumerName, consumingServices, streamName } from '@scheduling/events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { republish } from '../system/event-server.ts';
+import type { SystemWith } from '../system/start-system.ts';
 import { type Fault, succeeds } from './fault.ts';
 
 const fullMs = 10_000;
@@ -9,7 +10,7 @@ const shuffledMs = 5_000;
 /** The newest events come again. */
 const repeatedCount = 2_000;
 
-export const fullBrokerDisk: Fault = {
+export const fullBrokerDisk: Fault<SystemWith<'single'>> = {
   id: 'F9',
   name: 'disk of NATS full',
   prepare: (_random, { longestMs }) => {
@@ -23,7 +24,7 @@ export const fullBrokerDisk: Fault = {
   },
 };
 
-export const killBroker: Fault = {
+export const killBroker: Fault<SystemWith<'single'>> = {
   id: 'F10',
   name: 'kill -9 of NATS',
   prepare: () => ({
@@ -34,7 +35,7 @@ export const killBroker: Fault = {
   }),
 };
 
-export const brokerDown: Fault = {
+export const brokerDown: Fault<SystemWith<'single'>> = {
   id: 'F11',
   name: 'NATS down for 2 minutes',
   prepare: (random, { longestMs }) => {
@@ -49,13 +50,13 @@ export const brokerDown: Fault = {
   },
 };
 
-export const loseStore: Fault = {
+export const loseStore: Fault<SystemWith<'single'>> = {
   id: 'F12',
   name: 'store of NATS lost',
   prepare: () => ({ what: 'with all events', parts: ['nats'], lastsMs: 1_000, run: ({ nats }) => nats.loseStore() }),
 };
 
-export const deleteStream: Fault = {
+export const deleteStream: Fault<SystemWith<'single'>> = {
   id: 'F13',
   name: 'stream or consumer deleted',
   prepare: (random) => {
@@ -78,7 +79,7 @@ export const deleteStream: Fault = {
   },
 };
 
-export const repeatedEvents: Fault = {
+export const repeatedEvents: Fault<SystemWith<'single'>> = {
   id: 'F14',
   name: 'events in random order, each of them twice',
   prepare: (random, { longestMs }) => {

@@ -1,6 +1,7 @@
 import { withClient } from '@scheduling/embedded';
 import { databaseServices, type DatabaseService } from '@scheduling/stack';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { SystemWith } from '../system/start-system.ts';
 import { type Fault, succeeds } from './fault.ts';
 
 const hangMs = 30_000;
@@ -16,7 +17,7 @@ const busiestTable: Record<DatabaseService, string> = {
   webhook: 'event',
 };
 
-export const restartDatabase: Fault = {
+export const restartDatabase: Fault<SystemWith<'single'>> = {
   id: 'F4',
   name: 'restart of Postgres, fast or immediate',
   prepare: (random) => {
@@ -25,7 +26,7 @@ export const restartDatabase: Fault = {
   },
 };
 
-export const terminateBackends: Fault = {
+export const terminateBackends: Fault<SystemWith<'single'>> = {
   id: 'F5',
   name: 'all Postgres sessions terminated',
   prepare: (random) => {
@@ -44,7 +45,7 @@ export const terminateBackends: Fault = {
   },
 };
 
-export const hangingDatabase: Fault = {
+export const hangingDatabase: Fault<SystemWith<'single'>> = {
   id: 'F6',
   name: 'SIGSTOP of Postgres for 30 s',
   prepare: (_random, { longestMs }) => {
@@ -82,7 +83,7 @@ export const exhaustedPool: Fault = {
   },
 };
 
-export const fullDatabaseDisk: Fault = {
+export const fullDatabaseDisk: Fault<SystemWith<'single'>> = {
   id: 'F8',
   name: 'disk of Postgres full',
   prepare: (_random, { longestMs }) => {

@@ -1,11 +1,23 @@
 import type { Random } from '@scheduling/testing/random';
 import { brokerDown, deleteStream, fullBrokerDisk, killBroker, loseStore, repeatedEvents } from './broker.ts';
 import { exhaustedPool, fullDatabaseDisk, hangingDatabase, restartDatabase, terminateBackends } from './databases.ts';
+import type { ServerKind } from '../system/servers.ts';
+import type { SystemWith } from '../system/start-system.ts';
 import type { Fault, Injection } from './fault.ts';
 import { badMailServer, halfOpen, malformedCalls } from './network.ts';
 import { crashPoint, hang, kill, rollingRestart, wrongClock } from './processes.ts';
+import {
+  allBrokersKilled,
+  primaryDemoted,
+  primaryKilled,
+  quorumLost,
+  splitBrain,
+  standbyDown,
+  standbyReached,
+  streamLeaderKilled,
+} from './replicated.ts';
 
-export const faults: readonly Fault[] = [
+const single: readonly Fault<SystemWith<'single'>>[] = [
   kill,
   crashPoint,
   rollingRestart,
@@ -27,6 +39,25 @@ export const faults: readonly Fault[] = [
   malformedCalls,
 ];
 
+const replicated: readonly Fault<SystemWith<'replicated'>>[] = [
+  kill,
+  crashPoint,
+  rollingRestart,
+  badMailServer,
+  halfOpen,
+  primaryKilled,
+  primaryDemoted,
+  standbyReached,
+  standbyDown,
+  splitBrain,
+  streamLeaderKilled,
+  quorumLost,
+  allBrokersKilled,
+];
+
+/** Those that are possible with each kind of servers. */
+export const faults: Record<ServerKind, readonly Fault[]> = { single, replicated };
+
 export interface PlannedFault extends Injection {
   fault: Fault;
   /** When it begins, in milliseconds after the start of its round, unless the one before it in its lane still lasts. */
@@ -38,6 +69,23 @@ const firstMs = 2_000;
 const gapMs = { shortest: 500, longest: 3_000 };
 /** So many faults happen at the same time. */
 const laneCount = 2;
+
+/** From the beginning of a fault to that of the next one, if each comes a number of times. */
+const repeatMs = 15_000;
+
+/** Every kind so many times, one fault at a time. */
+export function planRepeats(
+  random: Random,
+  { kinds, repeat }: { kinds: readonly Fault[]; repeat: number },
+): PlannedFault[][] {
+  const all = kinds.flatMap((fault) => Array.from({ length: repeat }, () => fault));
+  const planned = all.map((fault, index) => ({
+    fault,
+    atMs: firstMs + index * repeatMs,
+    ...fault.prepare(random, { longestMs: repeatMs }),
+  }));
+  return [planned];
+}
 
 /**
  * What happens in a round: always the same for a seed. The faults of a lane follow each other, those of two lanes

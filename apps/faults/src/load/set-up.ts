@@ -2,30 +2,30 @@ import { AdminServiceService } from '@scheduling/contracts/identity/v1';
 import { createClient } from '@scheduling/rpc';
 import { host } from '@scheduling/stack';
 import type { System } from '../system/start-system.ts';
-import { createCrmClient, path, type Request } from './client.ts';
+import { type ClientOptions, createCrmClient, type CrmClient, path, type Request } from './client.ts';
 import type { Journal } from './journal.ts';
 import type { Provider, Tenant } from './model.ts';
 import { createPageClient } from './page-client.ts';
+import type { ProbedProvider } from './probe.ts';
 import { resources } from './slots.ts';
 
 /** Words that no reference, name or text contains by chance. */
 const marks = ['Aquamarin', 'Bergkristall'] as const;
 const providersPerTenant = 2;
 
+type Crm = Pick<Tenant, 'client' | 'mark'>;
+
 /** Two CRMs whose references are the same, each with providers. */
 export async function setUpTenants(system: System, journal: Journal, ended: AbortSignal): Promise<Tenant[]> {
-  const { admin } = system.groups.identity.ready[0]!.ports;
-  using client = createClient(AdminServiceService, 'identity', `${host}:${admin}`);
   const tenants: Tenant[] = [];
   for (const [index, mark] of marks.entries()) {
     const crmId = `crm-${index}`;
-    await client.createCrm({ crmId, requestsPerMinute: 0, language: 'en', timeZone: 'Etc/UTC' });
-    const { key } = await client.createKey({ crmId });
     const foreignMark = marks[1 - index]!;
+    const client = await setUpClient(system, { crmId, foreignMark, journal, ended });
     let made = 0;
     const tenant: Tenant = {
       crmId,
-      client: createCrmClient({ gatewayUrl: system.gatewayUrl, crmId, key, foreignMark, journal, ended }),
+      client,
       pages: createPageClient({ network: `10.${index}`, foreignMark, journal, ended }),
       mark,
       providers: [],
@@ -33,13 +33,45 @@ export async function setUpTenants(system: System, journal: Journal, ended: Abor
       newReference: (kind) => `${kind}-${(made += 1)}@load`,
     };
     for (let number = 0; number < providersPerTenant; number += 1)
-      tenant.providers.push(await createProvider(tenant, number));
+      tenant.providers.push({ ...(await createProvider(tenant, number)), ...nothingMade(tenant) });
     tenants.push(tenant);
   }
   return tenants;
 }
 
-async function createProvider(tenant: Tenant, number: number): Promise<Provider> {
+/** A CRM of its own, with one provider, for the probe. */
+export async function setUpProbe(system: System, journal: Journal, ended: AbortSignal): Promise<ProbedProvider> {
+  const client = await setUpClient(system, { crmId: 'crm-probe', foreignMark: marks[0], journal, ended });
+  const { at } = await createProvider({ client, mark: 'Citrin' }, 0);
+  return { client, at };
+}
+
+function nothingMade(tenant: Tenant): Omit<Provider, 'reference' | 'at'> {
+  return {
+    tenant,
+    customers: [],
+    appointments: [],
+    participations: [],
+    timeslots: [],
+    hours: [],
+    blocks: [],
+    series: [],
+  };
+}
+
+async function setUpClient(
+  { groups, gatewayUrl }: System,
+  options: Pick<ClientOptions, 'crmId' | 'foreignMark' | 'journal' | 'ended'>,
+): Promise<CrmClient> {
+  const { crmId } = options;
+  const { admin } = groups.identity.ready[0]!.ports;
+  using administration = createClient(AdminServiceService, 'identity', `${host}:${admin}`);
+  await administration.createCrm({ crmId, requestsPerMinute: 0, language: 'en', timeZone: 'Etc/UTC' });
+  const { key } = await administration.createKey({ crmId });
+  return createCrmClient({ gatewayUrl, key, ...options });
+}
+
+async function createProvider(tenant: Crm, number: number): Promise<Pick<Provider, 'reference' | 'at'>> {
   const { mark } = tenant;
   const [owner, account, reference] = ['owner', 'account', 'provider'].map((kind) => `${kind}-${number}@load`) as [
     string,
@@ -72,21 +104,10 @@ async function createProvider(tenant: Tenant, number: number): Promise<Provider>
       },
     ],
   });
-  return {
-    tenant,
-    reference,
-    at,
-    customers: [],
-    appointments: [],
-    participations: [],
-    timeslots: [],
-    hours: [],
-    blocks: [],
-    series: [],
-  };
+  return { reference, at };
 }
 
-async function send({ client }: Tenant, method: Request['method'], to: string, body: unknown): Promise<void> {
+async function send({ client }: Crm, method: Request['method'], to: string, body: unknown): Promise<void> {
   const answer = await client.send({ method, path: to, body });
   if (answer === undefined || answer.status > 299)
     throw new Error(`the set-up failed: ${to} was answered with ${answer?.status} ${answer?.text}`);

@@ -3,7 +3,7 @@ import { heldBytes } from '@scheduling/testing/held-memory';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Replica } from '../system/service-group.ts';
-import type { System } from '../system/start-system.ts';
+import type { System, SystemWith } from '../system/start-system.ts';
 
 /** What a process has open. */
 export interface Handles {
@@ -31,7 +31,7 @@ function replicasOf({ groups }: System): [string, Replica][] {
   );
 }
 
-function processesOf(system: System): [string, number][] {
+function processesOf(system: SystemWith<'single'>): [string, number][] {
   return [
     ...replicasOf(system).map(([name, { child }]): [string, number] => [name, child.pid]),
     ['nats', system.nats.pid],
@@ -42,7 +42,7 @@ function processesOf(system: System): [string, number][] {
 export type Memory = Map<string, Sample[]>;
 
 /** The resident memory of every process, every 10 s until the signal aborts. */
-export async function followResident(system: System, until: AbortSignal): Promise<Memory> {
+export async function followResident(system: SystemWith<'single'>, until: AbortSignal): Promise<Memory> {
   return await follow(
     residentMs,
     until,
@@ -99,7 +99,7 @@ async function measureUse({ child }: Replica): Promise<number | undefined> {
  * The least that each process has open within a while: what is left from the load is closed soon, and some connections
  * come and go.
  */
-export async function watchHandles(system: System, ms: number): Promise<Map<string, Handles>> {
+export async function watchHandles(system: SystemWith<'single'>, ms: number): Promise<Map<string, Handles>> {
   const least = new Map<string, Handles>();
   for (const endMs = performance.now() + ms; performance.now() < endMs; await delay(handlesMs)) {
     for (const [name, pid] of processesOf(system)) {

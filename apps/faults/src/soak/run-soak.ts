@@ -7,7 +7,7 @@ import { createJournal, type Journal } from '../load/journal.ts';
 import { receiveWebhook } from '../load/receive-webhook.ts';
 import { type Pause, runLoad } from '../load/run-load.ts';
 import { setUpTenants } from '../load/set-up.ts';
-import { startSystem, type System } from '../system/start-system.ts';
+import { startSystem, type System, type SystemWith } from '../system/start-system.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { followResident, followUse, type Handles, type Memory, watchHandles } from './resources.ts';
 
@@ -54,18 +54,21 @@ const restMs = 150_000;
 /** Sends a system a constant load, and watches its responses and the resources of its processes. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { root, onProgress, signal } = options;
-  await using system = await startSystem({ root, nodeOptions: reportMemory, onProgress, signal });
+  await using system = await startSystem({ servers: 'single', root, nodeOptions: reportMemory, onProgress, signal });
   return await unlessAborted(useSystem(system, options), signal);
 }
 
-async function useSystem(system: System, { minutes, load, restart, onProgress }: SoakOptions): Promise<SoakReport> {
+async function useSystem(
+  system: SystemWith<'single'>,
+  { minutes, load, restart, onProgress }: SoakOptions,
+): Promise<SoakReport> {
   const journal = createJournal();
   const tenants = await setUpTenants(system, journal, new AbortController().signal);
   const workers = workersPerProvider * tenants.flatMap(({ providers }) => providers).length;
   await using receiving = new AsyncDisposableStack();
   for (const tenant of tenants) receiving.use(await receiveWebhook(tenant, journal));
   const following = new AbortController();
-  const followed = tenants.map(({ client }) => followFeed(client, following.signal));
+  const followed = tenants.map((tenant) => followFeed(tenant, journal, following.signal));
   const use = (ms: number, pause: Pause): Promise<number> =>
     runLoad({ tenants, journal, seed, workersPerProvider, pause, withoutRushes: true }, AbortSignal.timeout(ms));
   const rest = async (): Promise<{ left: string[]; handles: Map<string, Handles> }> => {

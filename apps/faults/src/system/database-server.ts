@@ -4,10 +4,16 @@ import pLimit from 'p-limit';
 import type { Disk } from './disk.ts';
 
 /** Postgres with the databases of all services. */
-export interface DatabaseServer extends AsyncDisposable {
+export interface Databases extends AsyncDisposable {
   createDatabase(name: string): Promise<string>;
   /** The address of a database for a superuser, past the proxies. */
   url(database: string): string;
+  /** To which new connections of the services lead. */
+  readonly ports: readonly number[];
+}
+
+/** A single server. */
+export interface DatabaseServer extends Databases {
   /** `fast` ends the sessions and writes everything to disk; `immediate` ends at once, and the next start recovers. */
   restart(mode: 'fast' | 'immediate'): Promise<void>;
   /** Ends the sessions of all services. */
@@ -32,6 +38,7 @@ export async function createDatabaseServer(
   return {
     createDatabase: server.createDatabase,
     url: (database) => server.url(database),
+    ports: [port],
     restart: (mode) =>
       oneByOne(async () => {
         if (mode === 'fast') await server.stop();

@@ -10,9 +10,19 @@ import pLimit from 'p-limit';
 import type { Disk } from './disk.ts';
 
 /** NATS with its stream. */
-export interface EventServer extends AsyncDisposable {
+export interface Events extends AsyncDisposable {
   /** Without a user. */
   url: string;
+  /** Of the servers that run, each of which serves every client. */
+  readonly ports: readonly number[];
+  /** As a user who may do everything, past the proxies. Rejects if NATS is away, or does not do it. */
+  manage<Result>(use: Manage<Result>): Promise<Result>;
+}
+
+type Manage<Result> = (manager: JetStreamManager, connection: NatsConnection) => Promise<Result>;
+
+/** A single server. */
+export interface EventServer extends Events {
   readonly pid: number;
   /** Kills it, does something, and starts it again. */
   whileDown(action: () => Promise<unknown>): Promise<void>;
@@ -24,8 +34,6 @@ export interface EventServer extends AsyncDisposable {
    * given up. False if the disk cannot be filled.
    */
   whileDiskFull(action: () => Promise<unknown>): Promise<boolean>;
-  /** As a user who may do everything, past the proxies. Rejects if NATS is away, or does not do it. */
-  manage<Result>(use: (manager: JetStreamManager, connection: NatsConnection) => Promise<Result>): Promise<Result>;
 }
 
 export async function createEventServer(
@@ -46,6 +54,7 @@ export async function createEventServer(
     });
   return {
     url,
+    ports: [port],
     get pid() {
       return server.pid;
     },
@@ -59,16 +68,23 @@ export async function createEventServer(
       await whileDown(async () => undefined);
       return true;
     },
-    manage: async (use) => {
-      const { host, username, password } = new URL(urlOfManager(url));
-      const connection = await connect({ servers: host, user: username, pass: password });
-      try {
-        return await use(await jetstreamManager(connection), connection);
-      } finally {
-        await connection.close();
-      }
-    },
+    manage: createManage(() => [urlOfManager(url)]),
     [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+/** @param urls of the servers that run, with the same user */
+export function createManage(urls: () => readonly string[]): Events['manage'] {
+  return async (use) => {
+    const addresses = urls().map((url) => new URL(url));
+    const { username, password } = addresses[0]!;
+    const servers = addresses.map(({ host }) => host);
+    const connection = await connect({ servers, user: username, pass: password });
+    try {
+      return await use(await jetstreamManager(connection), connection);
+    } finally {
+      await connection.close();
+    }
   };
 }
 

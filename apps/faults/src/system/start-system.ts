@@ -1,4 +1,4 @@
-import { signalProcess, startNats, startPostgres } from '@scheduling/embedded';
+import { signalProcess } from '@scheduling/embedded';
 import {
   choosePorts,
   databaseServices,
@@ -13,21 +13,17 @@ import {
   services,
   type Surroundings,
 } from '@scheduling/stack';
-import { createTestUsers } from '@scheduling/testing/test-users';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createDatabaseServer, type DatabaseServer } from './database-server.ts';
-import { createEventServer, type EventServer } from './event-server.ts';
-import { openDisk } from './disk.ts';
 import { openSystemLink, type SystemLink } from './link.ts';
-import { type MailServer, startMailServer } from './mail-server.ts';
 import type { Orders } from './orders.ts';
+import { type ServerKind, type Servers, type ServersByKind, startServers } from './servers.ts';
 import { createServiceGroup, type Replica, type ServiceGroup } from './service-group.ts';
 
 /** The whole system, with a proxy on every way between two of its processes, and the means to break each part of it. */
-export interface System extends AsyncDisposable {
+export interface System extends AsyncDisposable, Pick<Servers, 'postgres' | 'nats' | 'mail'> {
   /** The gateway as clients reach it. */
   gatewayUrl: string;
   groups: Record<Service, ServiceGroup>;
@@ -36,9 +32,6 @@ export interface System extends AsyncDisposable {
    * and for each replica `calendar-identity-0`.
    */
   links: Map<string, SystemLink>;
-  postgres: DatabaseServer;
-  nats: EventServer;
-  mail: MailServer;
   /** Gives a process its orders, which replace earlier ones. */
   order(replica: Replica, orders: Orders): Promise<void>;
   /** The data of Postgres and NATS, and the logs. */
@@ -47,7 +40,11 @@ export interface System extends AsyncDisposable {
   keepFolder(): void;
 }
 
-interface SystemOptions {
+/** One with servers of this kind. */
+export type SystemWith<Kind extends ServerKind> = System & Pick<ServersByKind[Kind], 'postgres' | 'nats'>;
+
+interface SystemOptions<Kind extends ServerKind> {
+  servers: Kind;
   /** The checkout whose services run. */
   root: string;
   /** NODE_OPTIONS of the services, instead of those that load the crash points, for `order`. */
@@ -71,7 +68,13 @@ const calls: Record<Service, Service[]> = {
 };
 
 /** Rejects when the signal aborts, and leaves nothing behind. */
-export async function startSystem({ root, nodeOptions, onProgress, signal }: SystemOptions): Promise<System> {
+export async function startSystem<Kind extends ServerKind>({
+  servers: kind,
+  root,
+  nodeOptions,
+  onProgress,
+  signal,
+}: SystemOptions<Kind>): Promise<SystemWith<Kind>> {
   await using starting = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'scheduling-faults-'));
   let isKept = false;
@@ -79,7 +82,7 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
     if (!isKept) await rm(folder, { recursive: true, force: true });
   });
   onProgress('starting Postgres, NATS and the mail server');
-  const { disks, postgres, nats, mail, users } = await startServers(starting, folder);
+  const { disks, postgres, nats, mail, users } = await startServers(kind, folder, starting);
   const links = new Map<string, SystemLink>();
   const groups = {} as Record<Service, ServiceGroup>;
   const link = async (name: string, targets: () => readonly number[]): Promise<number> => {
@@ -95,7 +98,7 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
   });
   const orders = join(folder, 'orders');
   await mkdir(orders);
-  const inherited = environmentOf(nodeOptions ?? crashPointsOf(root, orders));
+  const inherited = environmentOf(nodeOptions ?? crashPointsOf(root, orders), kind);
   const optionsOf = (service: Service): ServiceOptions => ({
     service,
     around,
@@ -130,31 +133,11 @@ export async function startSystem({ root, nodeOptions, onProgress, signal }: Sys
     folder,
     keepFolder: () => {
       isKept = true;
-      for (const disk of Object.values(disks)) disk.keep();
+      for (const disk of disks) disk.keep();
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
-  };
-}
-
-async function startServers(starting: AsyncDisposableStack, folder: string) {
-  const disks = {
-    postgres: starting.use(await openDisk(join(folder, 'postgres-disk'), 4_096)),
-    nats: starting.use(await openDisk(join(folder, 'nats-disk'), 512)),
-  };
-  const postgres = starting.use(
-    await createDatabaseServer(disks.postgres, (port) =>
-      startPostgres({ dataDir: disks.postgres.path, port, durable: false }),
-    ),
-  );
-  const users = createTestUsers();
-  const nats = starting.use(
-    await createEventServer(
-      disks.nats,
-      (port) => startNats({ dataDir: disks.nats.path, port, users: users.settings }),
-      (url) => users.urlFor('test', url),
-    ),
-  );
-  return { disks, postgres, nats, mail: starting.use(await startMailServer()), users };
+    // The servers are of the kind that was asked for.
+  } as System as SystemWith<Kind>;
 }
 
 /** Opens a way from every process to every other that it uses. */
@@ -182,21 +165,24 @@ async function connectAll(
     );
     return `ipv4:${ports.map((port) => `${host}:${port}`).join()}`;
   };
-  const through = async (name: string, url: string): Promise<string> => {
+  const through = async (name: string, url: string, targets: () => readonly number[]): Promise<string> => {
     const address = new URL(url);
-    const port = Number(address.port);
-    address.port = String(await link(name, () => [port]));
+    address.port = String(await link(name, targets));
     return address.href;
   };
+  const { postgres, nats, mail } = servers;
   const addresses = new Map<string, string>();
   const databaseUrls = {} as Surroundings['databaseUrls'];
   const natsUrls = {} as Surroundings['natsUrls'];
   for (const caller of services) {
     for (const called of calls[caller]) addresses.set(`${caller} ${called}`, await linkReplicas(caller, called));
   }
-  for (const service of natsServices) natsUrls[service] = await through(`${service}-nats`, servers.natsUrlOf(service));
-  for (const service of databaseServices)
-    databaseUrls[service] = await through(`${service}-postgres`, await servers.postgres.createDatabase(service));
+  for (const service of natsServices)
+    natsUrls[service] = await through(`${service}-nats`, servers.natsUrlOf(service), () => nats.ports);
+  for (const service of databaseServices) {
+    const url = await postgres.createDatabase(service);
+    databaseUrls[service] = await through(`${service}-postgres`, url, () => postgres.ports);
+  }
   const chosen = await choosePorts(await link('client-gateway', portsOf('gateway')));
   const page = { ...chosen.ports.page, main: await link('client-page', portsOf('page')) };
   return {
@@ -204,7 +190,7 @@ async function connectAll(
     ports: { ...chosen.ports, page },
     databaseUrls,
     natsUrls,
-    smtpUrl: await through('notification-smtp', servers.mail.url),
+    smtpUrl: await through('notification-smtp', mail.url, () => [Number(new URL(mail.url).port)]),
     addressOf: (caller, called) => addresses.get(`${caller} ${called}`)!,
     webhookSecretKeys: newNamedKey(),
     linkKeys: newNamedKey(),
@@ -223,7 +209,7 @@ function crashPointsOf(root: string, orders: string): string {
  * Beside a service's own variables: there is no limit to the mails, because the load has more than a CRM may send in an
  * hour, and each person has a network address, because one address may open only so many pages in a minute.
  */
-function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
+function environmentOf(nodeOptions: string, servers: ServerKind): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   return {
     PATH,
@@ -233,5 +219,6 @@ function environmentOf(nodeOptions: string): NodeJS.ProcessEnv {
     MAILS_PER_HOUR_AND_CRM: '0',
     MAILS_PER_HOUR_AND_RECIPIENT: '0',
     TRUSTED_PROXIES: host,
+    ...(servers === 'replicated' && { NATS_STREAM_REPLICAS: '3' }),
   };
 }
