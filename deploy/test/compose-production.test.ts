@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { databaseServices, httpServices, natsServices, type Service } from '@scheduling/runtime';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -36,6 +37,13 @@ function sampleOf(name: string): string {
     : name.toLowerCase();
 }
 
+/** A process refuses a `DATABASE_URL` that names files that it cannot read. */
+function withExistingFiles(environment: Record<string, string>): Record<string, string> {
+  const { DATABASE_URL: url } = environment;
+  const file = fileURLToPath(import.meta.url);
+  return { ...environment, ...(url !== undefined && { DATABASE_URL: url.replace('/certificates/ca.crt', file) }) };
+}
+
 const isOneOf = (names: readonly Service[], name: Service): boolean => names.includes(name);
 
 describe.each(services)('compose.production.yaml with %s', (name) => {
@@ -45,7 +53,7 @@ describe.each(services)('compose.production.yaml with %s', (name) => {
   it('sets only variables that it knows, to allowed values', async () => {
     const configuration = await readServiceConfiguration(name);
     expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(environment)));
-    expect(() => configuration.ports(environment)).not.toThrow();
+    expect(() => configuration.ports(withExistingFiles(environment))).not.toThrow();
   });
 
   it('uses TLS for every connection, with its own certificate', () => {
@@ -127,9 +135,11 @@ it('create-certificates.sh has a certificate for every name', () => {
 
 it('the archive of the write-ahead log is where the scripts expect it', () => {
   const command = production['postgres']!.command!.join(' ');
-  expect(command).toContain('/backup/wal/');
-  for (const script of ['start-postgres', 'back-up', 'restore'])
+  expect(command).toContain('archive_command=archive-wal %p %f');
+  for (const script of ['start-postgres', 'archive-wal', 'back-up', 'restore']) {
     expect(production['postgres']!.volumes).toContain(`./compose/${script}.sh:/usr/local/bin/${script}:ro`);
+    expect(readFileSync(join(deployFolder, `compose/${script}.sh`), 'utf8')).toContain('/backup');
+  }
   expect(command).toContain('log_min_error_statement=panic');
 });
 

@@ -13,7 +13,8 @@ const meanings: Record<string, string> = {
   CONTACT_EMAIL:
     'e-mail address of the operator for integrators, shown in the API document; if not set, that names `PUBLIC_URL`',
   CUSTOMER_ADDRESS: 'the same for customer',
-  DATABASE_URL: "the service's own Postgres database; a secret",
+  DATABASE_URL:
+    "the service's own Postgres database; a secret. Its host leads to the primary ([Postgres with a standby](#postgres-with-a-standby)); parameters are only those of TLS, and `host` for the folder of a Unix socket",
   GRPC_PORT: 'gRPC port for the other services; 0 picks a free one',
   GRPC_TLS_CA_FILE: 'PEM file with the certificate authorities of all services',
   GRPC_TLS_CERT_FILE:
@@ -23,7 +24,7 @@ const meanings: Record<string, string> = {
   IDENTITY_ADDRESS: 'the same for identity',
   LINK_KEYS:
     'the keys that sign the links in mails (HMAC-SHA256): the first one signs, all of them verify; a secret. [How to rotate them](#keys-and-certificates)',
-  LISTEN_HOST: 'the address to listen on',
+  LISTEN_HOST: 'the address to listen on; `::` listens on all addresses, of IPv4 and of IPv6',
   LOG_LEVEL: 'the lowest level that is logged',
   MAILS_PER_HOUR_AND_CRM:
     'mails of one CRM in an hour; 0 = any number. The surplus waits for later hours, except cancellations and notices of deletion',
@@ -39,7 +40,7 @@ const meanings: Record<string, string> = {
     'PEM file with the certificate of this process for NATS servers that demand one, together with its key',
   NATS_TLS_KEY_FILE: 'PEM file with the private key of that certificate',
   NATS_URL:
-    "the NATS server for events, with the service's own user: `nats://calendar:password@host:4222`, or a token: `nats://token@host:4222`; `tls://` requires TLS; a secret",
+    "the NATS server for events, with the service's own user: `nats://calendar:password@host:4222`, or a token: `nats://token@host:4222`; `tls://` requires TLS; several servers of a cluster are separated by commas: `nats://calendar:password@one:4222,two:4222`; a secret",
   NOTIFICATION_ADDRESS: 'the same for notification',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'trace collector (OTLP over HTTP); if not set, there are no traces',
   OTEL_TRACES_SAMPLER:
