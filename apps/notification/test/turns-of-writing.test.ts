@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { UnwrittenMailTable } from '../src/db/schema.ts';
 import { selectMails } from '../src/mail/select-mails.ts';
+import { storeUnwrittenMail } from '../src/mail/store-unwritten-mail.ts';
 import {
   crmId,
   providerReference,
@@ -313,6 +314,30 @@ describe('a mail that a killed process was writing', () => {
       ).toBe(false);
     }
     expect(await unwrittenTo(customerId)).toMatchObject([{ id: again }]);
+  });
+});
+
+describe('the first of too many mails that wait', () => {
+  it('is sent, although it was being written when later ones were dropped', async () => {
+    const person = await bookAndReceive();
+    const { aboutId, customerId, email } = person;
+    const first = await unwritten(person, { lease: randomUUID(), dueAt: new Date(Date.now() + 2_000) });
+    for (let version = 3; version <= 8; version += 1) {
+      const { name, request } = storeUnwrittenMail({
+        crmId,
+        eventId: randomUUID(),
+        participationId: aboutId,
+        version,
+        mail: { template: 'booking-moved', calendar: 'REQUEST' },
+        customerId,
+        providerId: randomUUID(),
+        actor: 'service',
+      });
+      await callFunction(stack.database.kysely, { name, request: { ...request, crmId }, locks: customerId });
+    }
+    expect((await unwrittenTo(customerId)).map(({ version }) => version)).toEqual([2, 5, 6, 7, 8]);
+    await eventually(() => expect(mailsTo(email)).toHaveLength(6));
+    expect(await rowsOf(customerId)).toContainEqual(expect.objectContaining({ id: first, state: 'sent' }));
   });
 });
 

@@ -831,6 +831,7 @@ BEGIN
   IF request ? 'content' AND EXISTS (
     SELECT FROM mail AS later
      WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
+       AND later.last_error IS DISTINCT FROM 'superseded'
   ) OR request ->> 'template' IN ('booking-reminder', 'request-unconfirmed') AND is_reminder_superseded(
     request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'version')::int, (request ->> 'expiresAt')::timestamptz, (request ->> 'id')::uuid
   ) THEN

@@ -1,5 +1,6 @@
 -- Stores a mail that has been written, in place of its row of unwritten_mail, unless that is no longer leased to whoever has written it. If a later one about the
--- same thing was written first, it is superseded: nobody reads what was true earlier after what is true now. One that is urgent is written before earlier ones
+-- same thing was written first, it is superseded: nobody reads what was true earlier after what is true now. A later one that was dropped itself, because too many
+-- waited, does not count: the first of those that wait is sent (interface 6.3). One that is urgent is written before earlier ones
 -- only if these wait for a quota, or cannot be written, so it supersedes them. A reminder is superseded by anything later that waits.
 --
 -- Request: that of store_mail with id and customerId, lease; content is absent if there is no mail to store.
@@ -13,6 +14,7 @@ BEGIN
   IF request ? 'content' AND EXISTS (
     SELECT FROM mail AS later
      WHERE later.crm_id = request ->> 'crmId' AND later.about_id = (request ->> 'aboutId')::uuid AND later.version > (request ->> 'version')::int
+       AND later.last_error IS DISTINCT FROM 'superseded'
   ) OR request ->> 'template' IN ('booking-reminder', 'request-unconfirmed') AND is_reminder_superseded(
     request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'version')::int, (request ->> 'expiresAt')::timestamptz, (request ->> 'id')::uuid
   ) THEN
