@@ -219,34 +219,37 @@ describe('a reminder', () => {
 
   it('is one mail if its event is repeated at the very time when it is being written', async () => {
     const booking = await book();
-    const { kysely } = stack.database;
+    const { kysely, pool } = stack.database;
     const unwritten = kysely.selectFrom('unwrittenMail').where('aboutId', '=', booking.participationId);
-    const holding = await kysely.startTransaction().execute();
-    const repeating = await kysely.startTransaction().execute();
+    const holding = await pool.connect();
     try {
+      await holding.query('BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0');
       const row = await whilePaused([stack.services.calendar.pid], async () => {
         await remind(booking);
         const stored = await unwritten.selectAll().executeTakeFirstOrThrow();
         // Whoever writes it has to wait for this one, with its row gone.
-        await sql`
-          INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at)
-          SELECT crm_id, event_id, about_id, version, template, request_id, 'failed', now() FROM unwritten_mail WHERE id = ${stored.id}`.execute(
-          holding,
+        await holding.query(
+          `INSERT INTO mail (crm_id, event_id, about_id, version, template, request_id, state, finished_at)
+           SELECT crm_id, event_id, about_id, version, template, request_id, 'failed', now() FROM unwritten_mail WHERE id = $1`,
+          [stored.id],
         );
         return stored;
       });
-      await blocked('store_written_mail');
       const request = { ...row, maxWaiting: 10, urgentTemplates: [] };
-      const repeated = sql`SELECT store_unwritten_mail(${request}::jsonb)`.execute(repeating);
-      await blocked('store_unwritten_mail');
-      await holding.rollback().execute();
-      await repeated;
-      await repeating.commit().execute();
+      const { repeating } = await eventually(async () => {
+        // It waits for 2 s at a time. Its row is there between them: an event that is repeated then changes nothing.
+        await blocked('store_written_mail');
+        const repeating = sql`SELECT store_unwritten_mail(${request}::jsonb)`.execute(kysely);
+        const outcome = Promise.race([repeating.then(() => 'answered'), blocked('store_unwritten_mail')]);
+        expect(await outcome).not.toBe('answered');
+        return { repeating };
+      });
+      await holding.query('ROLLBACK');
+      await repeating;
       // A second row would be something later, to which the mail gives way.
       expect(await unwritten.select('id').execute()).toEqual([]);
     } finally {
-      if (!holding.isRolledBack) await holding.rollback().execute();
-      if (!repeating.isCommitted) await repeating.rollback().execute();
+      holding.release(true);
     }
     expect(await finished(booking)).toHaveLength(1);
   });
