@@ -12,7 +12,7 @@ export {
 export { messagingMigrations } from './migrations.ts';
 export { appendEvent, originJson, outboxJson } from './outbox.ts';
 export { startRelay } from './relay.ts';
-export { readOutboxState } from './relay-metrics.ts';
+export { type OutboxState, selectOutboxState } from './relay-metrics.ts';
 export type { MessagingSchema } from './schema.ts';
 export {
   type Effect,

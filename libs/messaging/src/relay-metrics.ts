@@ -1,5 +1,5 @@
 import { measureAtScrape, type Metrics } from '@scheduling/runtime';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { Counter } from 'prom-client';
 import type { MessagingSchema } from './schema.ts';
 
@@ -23,7 +23,7 @@ export function measureRelay(db: Kysely<MessagingSchema>, metrics: Metrics): (su
       scheduling_outbox_refilling: { help: 'Whether events that the stream lost are being published again (1 or 0)' },
     },
     async () => {
-      const { events, seconds, refilling } = await readOutboxState(db);
+      const { events, seconds, refilling } = await selectOutboxState(db).executeTakeFirstOrThrow();
       return {
         scheduling_outbox_unsent_events: [{ value: events }],
         scheduling_outbox_oldest_unsent_seconds: [{ value: seconds }],
@@ -50,7 +50,9 @@ export interface OutboxState {
 }
 
 /** Uses the index on unsent events. */
-export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxState> {
+export function selectOutboxState(
+  db: Kysely<MessagingSchema>,
+): SelectQueryBuilder<MessagingSchema, never, OutboxState> {
   return db
     .selectFrom((from) =>
       from
@@ -65,6 +67,5 @@ export function readOutboxState(db: Kysely<MessagingSchema>): Promise<OutboxStat
       select.fn.countAll<number>().as('events'),
       sql<number>`coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8`.as('seconds'),
       sql<boolean>`EXISTS (SELECT FROM outbox_position WHERE refill_after IS NOT NULL)`.as('refilling'),
-    ])
-    .executeTakeFirstOrThrow();
+    ]);
 }

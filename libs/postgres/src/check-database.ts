@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, DatabaseError, type QueryResultRow } from 'pg';
+import { type Client, DatabaseError, type QueryResultRow } from 'pg';
+import { commitNothing } from './commit-nothing.ts';
+import { inspection, withOwnConnection } from './own-connection.ts';
 import { isReadOnly, readOnly } from './server-watch.ts';
 import { isUnanswered } from './watch-statements.ts';
 
@@ -23,14 +25,14 @@ export interface DatabaseCheck {
   standbys: number;
   /** Undefined if there is no standby, or the role may not see it. */
   replayLagSeconds: number | undefined;
+  /** Replication slots that no client uses, and how much of the write-ahead log is kept for each. */
+  idleSlots: { name: string; keptBytes: number }[];
   connections: number;
   maxConnections: number;
   /** When the server was started, by which databases of the same server are recognized. */
   startedAt: Date;
 }
 
-const connectMs = 700;
-const queryMs = 300;
 const commitMs = 500;
 /** A migration may hold a lock for a moment. */
 const lockedForMs = 200;
@@ -39,47 +41,30 @@ const lockedForMs = 200;
  * Looks at a database over a connection of its own, and commits something that leaves nothing behind. Rejects if the
  * database does not answer.
  */
-export async function checkDatabase(url: string): Promise<DatabaseCheck> {
-  const client = new Client({
-    connectionString: url,
-    application_name: 'inspection',
-    connectionTimeoutMillis: connectMs,
-    query_timeout: queryMs,
-  });
-  // A lost connection also emits an event.
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
+export function checkDatabase(url: string): Promise<DatabaseCheck> {
+  return withOwnConnection(inspection(url), async (client) => {
     const nothing = { unfinished: false, lockedTables: [] };
     const writes = (await isReadOnly(client))
       ? { ...nothing, readOnly: true, refusal: readOnly }
       : { readOnly: false, lockedTables: await findLockedTables(client), ...(await commit(url)) };
-    return { ...writes, ...(await readWaiting(client)), ...(await readServer(client)) };
-  } finally {
-    // Not awaited: ending a connection that was never established does not complete.
-    void client.end();
-  }
+    return {
+      ...writes,
+      ...(await readWaiting(client)),
+      ...(await readServer(client)),
+      idleSlots: await findIdleSlots(client),
+    };
+  });
 }
 
-/** With a connection of its own, because it may not finish. */
+/** With another connection, because it may not finish. */
 async function commit(url: string): Promise<Pick<DatabaseCheck, 'refusal' | 'unfinished'>> {
-  const client = new Client({
-    connectionString: url,
-    application_name: 'inspection',
-    connectionTimeoutMillis: connectMs,
-    query_timeout: commitMs,
-  });
-  client.on('error', () => undefined);
   try {
-    await client.connect();
-    await client.query(`SELECT pg_logical_emit_message(true, 'scheduling.check', '')`);
+    await withOwnConnection(inspection(url, commitMs), commitNothing);
     return { refusal: '', unfinished: false };
   } catch (error) {
     if (isUnanswered(error)) return { refusal: `a commit did not finish within ${commitMs} ms`, unfinished: true };
     if (error instanceof DatabaseError) return { refusal: error.message, unfinished: false };
     throw error;
-  } finally {
-    void client.end();
   }
 }
 
@@ -114,9 +99,15 @@ async function readWaiting(client: Client): Promise<Pick<DatabaseCheck, 'waiting
   return { waitingForStandby, blockingSessions: rows };
 }
 
-type ServerState = Omit<
+type ServerState = Pick<
   DatabaseCheck,
-  'refusal' | 'readOnly' | 'unfinished' | 'lockedTables' | 'waitingForStandby' | 'blockingSessions'
+  | 'archive'
+  | 'synchronousStandbyNames'
+  | 'standbys'
+  | 'replayLagSeconds'
+  | 'connections'
+  | 'maxConnections'
+  | 'startedAt'
 >;
 
 async function readServer(client: Client): Promise<ServerState> {
@@ -148,6 +139,15 @@ async function readServer(client: Client): Promise<ServerState> {
     archive: archives ? { failing, secondsSinceSuccess: secondsSinceSuccess ?? undefined } : undefined,
     replayLagSeconds: replayLagSeconds ?? undefined,
   };
+}
+
+async function findIdleSlots(client: Client): Promise<DatabaseCheck['idleSlots']> {
+  const { rows } = await client.query<DatabaseCheck['idleSlots'][number]>(`
+    SELECT slot_name AS name, greatest(pg_wal_lsn_diff(position, restart_lsn), 0)::int8 AS "keptBytes"
+      FROM pg_replication_slots, (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) AS log (position)
+     WHERE NOT active AND restart_lsn IS NOT NULL AND NOT temporary
+     ORDER BY 2 DESC LIMIT 5`);
+  return rows;
 }
 
 async function readRow<Row extends QueryResultRow>(client: Client, text: string): Promise<Row> {

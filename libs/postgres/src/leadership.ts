@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { commitNothing } from './commit-nothing.ts';
 import { requireWritable } from './server-watch.ts';
 
 /** Held by one process at a time. Disposal releases it. */
@@ -37,7 +38,7 @@ export function createLeadership(pool: Pool, lock: number, onLost: () => void = 
   async function confirm(holder: PoolClient): Promise<void> {
     const askedMs = performance.now();
     if (askedMs - confirmedAtMs < confirmedMs) return;
-    await commitNothing(holder);
+    await confirmWrites(holder);
     confirmedAtMs = askedMs;
   }
 
@@ -47,7 +48,7 @@ export function createLeadership(pool: Pool, lock: number, onLost: () => void = 
     try {
       const { rows } = await candidate.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock]);
       if (rows[0]?.locked === true) {
-        await commitNothing(candidate);
+        await confirmWrites(candidate);
         return candidate;
       }
     } catch (error) {
@@ -93,8 +94,7 @@ export function createLeadership(pool: Pool, lock: number, onLost: () => void = 
   };
 }
 
-/** A commit that is written and replicated as any other, and leaves no row. A standby refuses it. */
-async function commitNothing(client: PoolClient): Promise<void> {
+async function confirmWrites(client: PoolClient): Promise<void> {
   await requireWritable(client);
-  await client.query(`SELECT pg_logical_emit_message(true, 'scheduling.leader', '')`);
+  await commitNothing(client);
 }

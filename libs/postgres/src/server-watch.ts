@@ -1,7 +1,8 @@
 import { DomainError } from '@scheduling/errors';
 import type { Logger } from '@scheduling/runtime';
-import { Client, type ClientBase, type ClientConfig, DatabaseError } from 'pg';
+import { type Client, type ClientBase, type ClientConfig, DatabaseError } from 'pg';
 import { connectedSince } from './careful-client.ts';
+import { withOwnConnection } from './own-connection.ts';
 
 /**
  * Which server a database is on. After a failover the same address leads to another server, but connections stay where
@@ -62,7 +63,7 @@ export function createServerWatch({ config, logger }: ServerWatchOptions): Serve
 
   async function verify(): Promise<void> {
     const sinceMs = performance.now();
-    const { id, isReadOnly } = await askServer({ ...config, ...quickly });
+    const { id, isReadOnly } = await withOwnConnection({ ...config, ...quickly }, readServer);
     // Who reaches a standby by mistake may still be connected to the primary.
     if (!isReadOnly) isPresent(id, sinceMs);
   }
@@ -87,24 +88,9 @@ export function createServerWatch({ config, logger }: ServerWatchOptions): Serve
   };
 }
 
-/** Asks by a connection of its own. */
-async function askServer(config: ClientConfig): Promise<Server> {
-  const client = new Client(config);
-  // A lost connection also emits an event.
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await readServer(client);
-  } finally {
-    // Not awaited: ending a connection that was never established does not complete.
-    void client.end();
-  }
-}
-
 /** Rejects with `database.unavailable` if nothing can be written to a database; asks by a connection of its own. */
 export async function requireWritableServer(config: ClientConfig): Promise<void> {
-  const { isReadOnly } = await askServer({ ...config, ...quickly });
-  if (isReadOnly) throw readOnlyServer();
+  await withOwnConnection({ ...config, ...quickly }, requireWritable);
 }
 
 /** Rejects with `database.unavailable` if nothing can be written with this connection. */

@@ -1,6 +1,6 @@
 import { DatabaseServiceService } from '@scheduling/contracts/operations/v1';
 import { DomainError } from '@scheduling/errors';
-import { type MessagingSchema, readOutboxState } from '@scheduling/messaging';
+import { type MessagingSchema, type OutboxState, selectOutboxState } from '@scheduling/messaging';
 import { checkDatabase, type Database, inspectDatabase, type MigrationSet } from '@scheduling/postgres';
 import { type HostedService, hostOperatorService } from '@scheduling/rpc';
 import { reasonOf } from '@scheduling/runtime';
@@ -13,10 +13,16 @@ export function hostDatabaseService<Schema extends MessagingSchema>(options: {
   database: Database<Schema>;
 }): HostedService {
   const db = options.database.kysely as unknown as Kysely<MessagingSchema>;
+  const { sql, parameters } = selectOutboxState(db).compile();
   return hostOperatorService(DatabaseServiceService, {
     getDatabaseState: async () => {
-      const { missing, newer, breaking, time } = await answered(inspectDatabase(options.url, options.migrations));
-      const outbox = missing.length > 0 ? undefined : await readOutboxState(db);
+      const state = await answered(
+        inspectDatabase(options.url, options.migrations, async (client) => {
+          const { rows } = await client.query<OutboxState>(sql, [...parameters]);
+          return rows[0]!;
+        }),
+      );
+      const { missing, newer, breaking, time, more: outbox } = state;
       return {
         missingMigrations: missing,
         newerMigrations: newer,

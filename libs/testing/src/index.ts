@@ -32,4 +32,4 @@ export {
 } from './service-process.ts';
 export { type ReceivedLogin, type ReceivedMail, type SmtpTrouble, startTestSmtp, type TestSmtp } from './smtp.ts';
 export { type CollectedSpan, type SpanCollector, startSpanCollector } from './span-collector.ts';
-export { whilePaused } from './while-paused.ts';
+export { pauseProcesses, whilePaused } from './while-paused.ts';

@@ -78,9 +78,12 @@ function checkSchema(
   return ok(check, 'matches the running version');
 }
 
-function checkOutbox(service: DatabaseService, { outbox }: GetDatabaseStateResponse): Finding {
+function checkOutbox(service: DatabaseService, { outbox, missingMigrations }: GetDatabaseStateResponse): Finding {
   const check = `outbox of ${service}`;
-  if (outbox === undefined) return { check, level: 'not checked', seen: 'migrations are missing' };
+  if (outbox === undefined) {
+    const seen = missingMigrations.length > 0 ? 'migrations are missing' : 'it could not be read in time';
+    return { check, level: 'not checked', seen };
+  }
   const { unsentEvents, oldestUnsentSeconds, refilling } = outbox;
   if (unsentEvents === 0)
     return ok(

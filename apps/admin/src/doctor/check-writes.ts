@@ -8,6 +8,7 @@ import { describeSeconds, fault, type Finding, notChecked, ok, warning } from '.
 /** From which share of the connections on a server is nearly full. */
 const manyConnections = 0.9;
 const longLagSeconds = 60;
+const mebibyte = 1_048_576;
 const seeSessions = 'SELECT pid, usename, application_name, state, xact_start, left(query, 80) FROM pg_stat_activity';
 
 /**
@@ -20,7 +21,12 @@ export async function checkWrites(system: System): Promise<Finding[]> {
   const ofServers = [...servers.values()].flatMap((databases) => {
     const name = servers.size === 1 ? 'Postgres' : `Postgres of ${databases.map(({ service }) => service).join(', ')}`;
     const [{ state }] = databases as [Checked];
-    return [checkArchive(name, state), checkStandbys(name, state), checkConnections(name, state)];
+    return [
+      checkArchive(name, state),
+      checkStandbys(name, state),
+      ...checkSlots(name, state),
+      checkConnections(name, state),
+    ];
   });
   return [...checks.flatMap(({ findings }) => findings), ...ofServers];
 }
@@ -122,7 +128,7 @@ function checkArchive(server: string, { archive }: CheckDatabaseResponse): Findi
 
 function checkStandbys(
   server: string,
-  { synchronousStandbyNames, standbys, replayLagSeconds }: CheckDatabaseResponse,
+  { synchronousStandbyNames, standbys, replayLagSeconds, unfinished, waitingForStandby }: CheckDatabaseResponse,
 ): Finding {
   const check = `standbys of ${server}`;
   if (standbys === 0)
@@ -134,11 +140,28 @@ function checkStandbys(
           'start a standby; nothing is lost meanwhile',
         );
   const seen = `${standbys} connected`;
+  if (unfinished && waitingForStandby > 0)
+    return fault(
+      check,
+      `${seen}, and none of them confirms commits (${synchronousStandbyNames})`,
+      'compare application_name in the primary_conninfo of the standbys with synchronous_standby_names, and look whether they hang',
+    );
   if (replayLagSeconds === undefined || replayLagSeconds < longLagSeconds) return ok(check, seen);
   return warning(
     check,
     `${seen}, the slowest is ${describeSeconds(replayLagSeconds)} behind`,
     'look at its processor and disk, and for a query on it that holds replay up',
+  );
+}
+
+/** Nothing is said of servers that have none. */
+function checkSlots(server: string, { idleSlots }: CheckDatabaseResponse): Finding[] {
+  return idleSlots.map(({ name, keptBytes }) =>
+    warning(
+      `slots of ${server}`,
+      `nobody uses the replication slot ${name}, for which ${Math.ceil(keptBytes / mebibyte)} MiB of the log are kept`,
+      `start the standby that uses it, or drop it: SELECT pg_drop_replication_slot('${name}'); until then, the disk fills`,
+    ),
   );
 }
 

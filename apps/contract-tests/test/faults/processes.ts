@@ -1,6 +1,6 @@
 import { childrenOf, processIsAlive, signalProcess, waitUntil } from '@scheduling/embedded';
 import type { Unit } from '@scheduling/stack';
-import { whilePaused } from '@scheduling/testing';
+import { pauseProcesses } from '@scheduling/testing';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 
 const startMs = 60_000;
@@ -10,9 +10,15 @@ export async function kill(stack: TestStack, unit: Unit): Promise<void> {
   for (const pid of await processesOf(stack, unit)) signalProcess(pid, 'SIGKILL');
 }
 
-/** Does something while a process hangs, as if its machine were lost. */
+/** Makes a process hang until it is disposed, as if its machine were lost. */
+export async function hang(stack: TestStack, unit: Unit): Promise<Disposable> {
+  return pauseProcesses(await processesOf(stack, unit));
+}
+
+/** Does something while a process hangs. */
 export async function whileHanging(stack: TestStack, unit: Unit, happen: () => Promise<unknown>): Promise<void> {
-  await whilePaused(await processesOf(stack, unit), happen);
+  using _ = await hang(stack, unit);
+  await happen();
 }
 
 async function processesOf(stack: TestStack, unit: Unit): Promise<number[]> {

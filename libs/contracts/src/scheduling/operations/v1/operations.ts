@@ -117,7 +117,7 @@ export interface GetDatabaseStateResponse {
   time?:
     | Date
     | undefined;
-  /** Absent while migrations are missing. */
+  /** Absent while migrations are missing, or if it could not be read in time, as while the table is locked. */
   outbox?: OutboxState | undefined;
 }
 
@@ -153,7 +153,17 @@ export interface CheckDatabaseResponse {
   connections: number;
   maxConnections: number;
   /** When the server was started: by this, databases of the same server are recognized. */
-  startedAt?: Date | undefined;
+  startedAt?:
+    | Date
+    | undefined;
+  /** Replication slots that no client uses: the server keeps the write-ahead log for them. At most 5, the ones for which it keeps most first. */
+  idleSlots: IdleSlot[];
+}
+
+export interface IdleSlot {
+  name: string;
+  /** How much of the write-ahead log is kept for it. */
+  keptBytes: number;
 }
 
 export interface LockedTable {
@@ -1363,6 +1373,7 @@ function createBaseCheckDatabaseResponse(): CheckDatabaseResponse {
     connections: 0,
     maxConnections: 0,
     startedAt: undefined,
+    idleSlots: [],
   };
 }
 
@@ -1406,6 +1417,9 @@ export const CheckDatabaseResponse: MessageFns<CheckDatabaseResponse> = {
     }
     if (message.startedAt !== undefined) {
       Timestamp.encode(toTimestamp(message.startedAt), writer.uint32(106).fork()).join();
+    }
+    for (const v of message.idleSlots) {
+      IdleSlot.encode(v!, writer.uint32(114).fork()).join();
     }
     return writer;
   },
@@ -1527,6 +1541,14 @@ export const CheckDatabaseResponse: MessageFns<CheckDatabaseResponse> = {
             message.startedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.idleSlots.push(IdleSlot.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1559,6 +1581,74 @@ export const CheckDatabaseResponse: MessageFns<CheckDatabaseResponse> = {
     message.connections = object.connections ?? 0;
     message.maxConnections = object.maxConnections ?? 0;
     message.startedAt = object.startedAt ?? undefined;
+    message.idleSlots = object.idleSlots?.map((e) => IdleSlot.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseIdleSlot(): IdleSlot {
+  return { name: "", keptBytes: 0 };
+}
+
+export const IdleSlot: MessageFns<IdleSlot> = {
+  encode(message: IdleSlot, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.keptBytes !== 0) {
+      writer.uint32(16).uint64(message.keptBytes);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IdleSlot {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIdleSlot();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.keptBytes = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IdleSlot>): IdleSlot {
+    return IdleSlot.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IdleSlot>): IdleSlot {
+    const message = createBaseIdleSlot();
+    message.name = object.name ?? "";
+    message.keptBytes = object.keptBytes ?? 0;
     return message;
   },
 };
@@ -2212,6 +2302,17 @@ function fromTimestamp(t: Timestamp): Date {
   let millis = (t.seconds || 0) * 1_000;
   millis += (t.nanos || 0) / 1_000_000;
   return new globalThis.Date(millis);
+}
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
 }
 
 interface MessageFns<T> {
