@@ -14,6 +14,7 @@ import {
   type CollectedSpan,
   createCertificateAuthority,
   eventually,
+  longTimeout,
   type SpanCollector,
   startAppProcess,
   startSpanCollector,
@@ -300,11 +301,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
 
   it('serves operators, and refuses services what is not for them', async () => {
     const adminAs = (name: Service | 'admin') =>
-      clients.use(createAdminClient(stack.info.admin.identity, { credentials: credentialsOf(name) }));
+      clients.use(createAdminClient(stack.info.admin.identity, { credentials: credentialsOf(name), ...longTimeout }));
     const removalsAs = (name: Service) =>
       clients.use(
         createClient(CustomerRemovalServiceService, 'calendar', stack.info.services.calendar, {
           credentials: credentialsOf(name),
+          ...longTimeout,
         }),
       );
     const removal = { crmId: 'demo', customerId: randomUUID(), ignoreFutureAppointments: true };
@@ -352,14 +354,12 @@ describe('the whole stack', { timeout: 120_000 }, () => {
       notification: methodsOf(...common, 'MailService'),
       webhook: methodsOf(...common, 'DeliveryStateService'),
     };
-    const credentials = credentialsOf('stranger');
+    const stranger = { credentials: credentialsOf('stranger'), ...longTimeout };
     for (const service of databaseServices) {
-      expect(await findRefusals(service, stack.info.services[service], { credentials }), service).toEqual(
+      expect(await findRefusals(service, stack.info.services[service], stranger), service).toEqual(
         forServices[service],
       );
-      expect(await findRefusals(service, stack.info.admin[service], { credentials }), service).toEqual(
-        forOperators[service],
-      );
+      expect(await findRefusals(service, stack.info.admin[service], stranger), service).toEqual(forOperators[service]);
     }
   });
 
