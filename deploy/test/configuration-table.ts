@@ -24,7 +24,8 @@ const meanings: Record<string, string> = {
   IDENTITY_ADDRESS: 'the same for identity',
   LINK_KEYS:
     'the keys that sign the links in mails (HMAC-SHA256): the first one signs, all of them verify; a secret. [How to rotate them](#keys-and-certificates)',
-  LISTEN_HOST: 'the address to listen on; `::` listens on all addresses, of IPv4 and of IPv6',
+  LISTEN_HOST:
+    'the address to listen on; `::` listens on all addresses, of IPv4 and, where the machine has it, of IPv6',
   LOG_LEVEL: 'the lowest level that is logged',
   MAILS_PER_HOUR_AND_CRM:
     'mails of one CRM in an hour; 0 = any number. The surplus waits for later hours, except cancellations and notices of deletion',

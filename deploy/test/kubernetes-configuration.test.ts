@@ -107,6 +107,13 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
       expect(ports).toEqual(configuration.ports(environment));
     });
 
+    it('listens on every address of its pod, and has a Service in a cluster of IPv4, of IPv6, or of both', () => {
+      expect(Object.keys(environment)).not.toContain('LISTEN_HOST');
+      expect(configuration.described.find(({ name }) => name === 'LISTEN_HOST')?.fallback).toBe('::');
+      // A cluster refuses a family that it does not have.
+      expect(find('Service', service).spec).not.toHaveProperty('ipFamilies');
+    });
+
     it('serves operators only within its pod', () => {
       expect(Object.keys(environment)).not.toContain('ADMIN_LISTEN_HOST');
       expect(configuration.described.find(({ name }) => name === 'ADMIN_LISTEN_HOST')?.fallback).toBe(

@@ -43,7 +43,7 @@ describe.each(databaseServices)('the admin command in the cluster and %s', (serv
     expect(environment[`${service.toUpperCase()}_ADDRESS`]).toBe(
       `dns:///${service}:${ports.find(({ name }) => name === 'admin')?.port}`,
     );
-    expect(own).toMatchObject({ ADMIN_LISTEN_HOST: '0.0.0.0', GRPC_TLS_CERT_FILE: expect.any(String) as string });
+    expect(own).toMatchObject({ ADMIN_LISTEN_HOST: '::', GRPC_TLS_CERT_FILE: expect.any(String) as string });
     expect([...configuration.variables]).toEqual(expect.arrayContaining(Object.keys(own)));
   });
 });

@@ -1,6 +1,12 @@
 import { type NatsSettings, readNatsSettings } from '@scheduling/events';
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { readEnvironment, readPageUrl, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
+import {
+  readEnvironment,
+  readListenHost,
+  readPageUrl,
+  readTracingSettings,
+  type TracingSettings,
+} from '@scheduling/runtime';
 
 export interface Config {
   listenHost: string;
@@ -37,7 +43,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return readEnvironment(environment, (read) => {
     const publicUrl = read.url('PUBLIC_URL', ['http:', 'https:']).replace(/\/+$/, '');
     return {
-      listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+      listenHost: readListenHost(read, 'LISTEN_HOST'),
       httpPort: read.port('HTTP_PORT', 8080),
       metricsPort: read.port('METRICS_PORT', 9_090),
       tlsFiles: readTlsFiles(read),

@@ -1,5 +1,11 @@
 import { readTlsFiles, type TlsFiles } from '@scheduling/rpc/tls-files';
-import { readEnvironment, readPageUrl, readTracingSettings, type TracingSettings } from '@scheduling/runtime';
+import {
+  readEnvironment,
+  readListenHost,
+  readPageUrl,
+  readTracingSettings,
+  type TracingSettings,
+} from '@scheduling/runtime';
 
 export interface Config {
   listenHost: string;
@@ -25,7 +31,7 @@ export interface Config {
 /** The only reader of the environment. Throws an EnvironmentError that names every fault. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return readEnvironment(environment, (read) => ({
-    listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+    listenHost: readListenHost(read, 'LISTEN_HOST'),
     httpPort: read.port('HTTP_PORT', 8080),
     metricsPort: read.port('METRICS_PORT', 9_090),
     tlsFiles: readTlsFiles(read),

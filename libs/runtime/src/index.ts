@@ -13,6 +13,7 @@ export {
 export { addressKey, isEmailAddress } from './email-address.ts';
 export { type EnterOptions, FairQueue, type FairQueueOptions, QueueFull, type WaitOptions } from './fair-queue.ts';
 export { parseLanguageTag } from './language-tag.ts';
+export { readListenHost } from './listen-host.ts';
 export { type Loop, type LoopOptions, startLoop } from './loop.ts';
 export { createLogger, describeError, type Logger } from './logger.ts';
 export {

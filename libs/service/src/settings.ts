@@ -1,16 +1,16 @@
 import { readNatsSettings } from '@scheduling/events';
 import { readTlsFiles } from '@scheduling/rpc/tls-files';
-import { type EnvironmentReader, readDatabaseUrl, readTracingSettings } from '@scheduling/runtime';
+import { type EnvironmentReader, readDatabaseUrl, readListenHost, readTracingSettings } from '@scheduling/runtime';
 
 export type ServiceSettings = ReturnType<typeof readServiceSettings>;
 
 /** The environment variables of every service that owns a database. */
 export function readServiceSettings(read: EnvironmentReader) {
   return {
-    listenHost: read.text('LISTEN_HOST', '0.0.0.0'),
+    listenHost: readListenHost(read, 'LISTEN_HOST'),
     grpcPort: read.port('GRPC_PORT', 50_051),
     /** Where operators call. By default, only from this machine. */
-    adminListenHost: read.text('ADMIN_LISTEN_HOST', '127.0.0.1'),
+    adminListenHost: readListenHost(read, 'ADMIN_LISTEN_HOST', '127.0.0.1'),
     adminPort: read.port('ADMIN_PORT', 50_052),
     metricsPort: read.port('METRICS_PORT', 9_090),
     /** If given, calls between services use mutual TLS. */

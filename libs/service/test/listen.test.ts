@@ -9,14 +9,13 @@ import { createService, readServiceSettings } from '../src/index.ts';
 const logger = testLogger('service-test');
 const migrations = [idempotencyMigrations, messagingMigrations];
 
-it('serves gRPC and metrics on the addresses of IPv4 and of IPv6', async ({ skip }) => {
+it('serves gRPC and metrics on the addresses of IPv4 and of IPv6 by default', async ({ skip }) => {
   skip(!hasIpv6(), 'this machine has no IPv6');
   const databaseUrl = await createTestDatabase();
   await migrateDatabase({ url: databaseUrl, sets: migrations, logger });
   const ports = { GRPC_PORT: '0', ADMIN_PORT: '0', METRICS_PORT: '0' };
-  const hosts = { LISTEN_HOST: '::', ADMIN_LISTEN_HOST: '::1' };
   const settings = readEnvironment(
-    { ...hosts, ...ports, DATABASE_URL: databaseUrl, NATS_URL: `nats://${nowhere}` },
+    { ADMIN_LISTEN_HOST: '::1', ...ports, DATABASE_URL: databaseUrl, NATS_URL: `nats://${nowhere}` },
     readServiceSettings,
   );
   await using service = await createService<IdempotencySchema & MessagingSchema>({
