@@ -31,6 +31,16 @@ interface PodSpec {
   }[];
 }
 
+interface Migration extends Manifest {
+  spec: { activeDeadlineSeconds: number };
+}
+
+interface Deployment extends Manifest {
+  spec: { progressDeadlineSeconds?: number; minReadySeconds: number };
+}
+
+/** For a pod to be scheduled, to pull its image and to start. */
+const startSeconds = 240;
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 // Those that differ in what they use of kustomize.
@@ -170,6 +180,23 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(new Set(component('Job'))).toEqual(new Set(['migration']));
     for (const kind of ['Namespace', 'ServiceAccount', 'NetworkPolicy', 'ConfigMap'])
       expect(new Set(component(kind))).toEqual(new Set(['configuration']));
+  });
+});
+
+describe.each([
+  ...overlays.map(({ name, folder }) => ({ name: `the overlay ${name}`, manifests: renderKustomization(folder) })),
+  ...(hasHelm ? charts : []).map(({ name }) => ({ name: `the chart ${name}`, manifests: renderChart(name) })),
+])('a rollout of $name', ({ manifests }) => {
+  const find = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
+  const migrations = find('Job').filter(({ metadata }) => metadata.name !== 'doctor') as Migration[];
+  const longestSeconds = Math.max(...migrations.map(({ spec }) => spec.activeDeadlineSeconds));
+
+  it('is not reported as failed while the migration that its pods wait for may still succeed', () => {
+    expect(migrations).toHaveLength(5);
+    for (const { metadata, spec } of find('Deployment') as Deployment[])
+      expect(spec.progressDeadlineSeconds, metadata.name).toBeGreaterThanOrEqual(
+        longestSeconds + spec.minReadySeconds + startSeconds,
+      );
   });
 });
 
