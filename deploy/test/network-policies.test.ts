@@ -108,6 +108,10 @@ describe('the network policies of the examples', () => {
     expect(callers('postgres', '5432').toSorted()).toEqual([...arrows.databases, 'postgres', 'cnpg-system'].toSorted());
   });
 
+  it('allow an instance of Postgres to ask the others, which keeps it from stopping when it does not reach the API server', () => {
+    expect(callers('postgres', '8000').toSorted()).toEqual(['cnpg-system', 'postgres']);
+  });
+
   it('allow Prometheus to reach the metrics of Postgres and NATS', () => {
     expect([callers('postgres', '9187'), callers('nats', 'metrics')]).toEqual([['monitoring'], ['monitoring']]);
   });

@@ -10,6 +10,8 @@ interface Plugin {
 
 interface Cluster extends Manifest {
   spec: {
+    instances: number;
+    postgresql: { synchronous: object };
     plugins: (Plugin & { isWALArchiver: boolean })[];
     certificates: { serverAltDNSNames: string[] };
     bootstrap?: { recovery: { source: string } };
@@ -34,6 +36,11 @@ describe('the recovery of Postgres', () => {
     expect([bootstrap, externalClusters]).not.toContain(undefined);
     expect(spec).toEqual(original.spec);
     expect(restored.metadata.name).not.toBe(original.metadata.name);
+  });
+
+  it('loses no acknowledged commit in a failover, of the original cluster and of the restored one', () => {
+    for (const { instances, postgresql } of [original.spec, restored.spec])
+      expect([instances, postgresql.synchronous]).toEqual([3, { method: 'any', number: 1, failoverQuorum: true }]);
   });
 
   it('reads the archive of the original cluster, and writes one of its own', () => {
