@@ -9,3 +9,14 @@
 {{- printf "%s:%s" $image ($own.tag | default $root.Values.image.tag | default $root.Chart.AppVersion) -}}
 {{- end -}}
 {{- end -}}
+
+{{- /* The constraints of all services, for the pods that a selector selects. */ -}}
+{{- define "scheduling.topologySpreadConstraints" -}}
+{{- $root := index . 0 -}}
+{{- $selector := index . 1 -}}
+{{- $constraints := list -}}
+{{- range $root.Values.topologySpreadConstraints -}}
+{{- $constraints = append $constraints (merge (dict "labelSelector" $selector) .) -}}
+{{- end -}}
+{{- toYaml $constraints -}}
+{{- end -}}

@@ -1,6 +1,6 @@
 import { isHttpService, type Service } from '@scheduling/runtime';
 import { isService, type Source } from './sources.ts';
-import { Expression, type Fields, Inserted, type Node, Optional, readAt, replaceAt } from './template.ts';
+import { Expression, type Fields, Inserted, isFields, type Node, Optional, readAt, replaceAt } from './template.ts';
 
 /** What the chart has at a place of a manifest, by its path; a function gets what the manifest has there. */
 type Places = Record<string, Node | ((present: Node) => Node)>;
@@ -28,16 +28,26 @@ export function parameterise({ kind, name, app, manifest, condition }: Source): 
 
 function conditionsOf(kind: string, app: string): string[] {
   const ofApp = { monitoring: ['.Values.monitoring.enabled'], admin: ['.Values.operators.enabled'] }[app] ?? [];
-  return kind === 'NetworkPolicy' ? [...ofApp, '.Values.networkPolicies.enabled'] : ofApp;
+  const ofKind =
+    {
+      NetworkPolicy: ['.Values.networkPolicies.enabled'],
+      HorizontalPodAutoscaler: ['.Values.autoscaling.enabled'],
+    }[kind] ?? [];
+  return [...ofApp, ...ofKind];
 }
 
 /** By kind. Everything else is the same in every installation. */
 const placesOf: Record<string, (app: string, name: string) => Places> = {
   Deployment: (app) => ({
+    'spec.replicas': new Optional(
+      'not .Values.autoscaling.enabled',
+      new Expression(`.Values.services.${app}.minReplicas`),
+    ),
     'spec.template.metadata.annotations': new Inserted(
       `(mergeOverwrite (dict "checksum/configuration" (${checksum(app)})) .Values.podAnnotations)`,
     ),
     ...podPlaces(app),
+    'spec.template.spec.topologySpreadConstraints': (present) => new Inserted(spreadOf(present as Fields[])),
     'spec.template.spec.containers.0.resources': new Inserted(`.Values.services.${app}.resources`),
   }),
   Job: (app, name) => ({
@@ -60,6 +70,8 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
     'spec.minReplicas': new Expression(`.Values.services.${app}.minReplicas`),
     'spec.maxReplicas': new Expression(`.Values.services.${app}.maxReplicas`),
   }),
+  ServiceAccount: (app): Places =>
+    isService(app) ? { 'metadata.annotations': yamlIfSet(`.Values.services.${app}.serviceAccount.annotations`) } : {},
   NetworkPolicy: () => ({
     'spec.egress': (present) => [...(present as Node[]), new Inserted('.Values.networkPolicies.extraEgress')],
   }),
@@ -105,11 +117,20 @@ function podPlaces(app: string): Places {
     [`${pod}.imagePullSecrets`]: yamlIfSet('.Values.image.pullSecrets'),
     [`${pod}.nodeSelector`]: yamlIfSet('.Values.nodeSelector'),
     [`${pod}.tolerations`]: yamlIfSet('.Values.tolerations'),
+    [`${pod}.affinity`]: yamlIfSet('.Values.affinity'),
+    [`${pod}.priorityClassName`]: textIfSet('.Values.priorityClassName'),
+    [`${pod}.securityContext`]: new Inserted('.Values.podSecurityContext'),
     [`${pod}.containers.0.image`]: new Expression(
       `include "scheduling.image" (list . "${app}" .Values.${isService(app) ? `services.${app}` : 'operators'})`,
     ),
     [`${pod}.containers.0.imagePullPolicy`]: textIfSet('.Values.image.pullPolicy'),
   };
+}
+
+/** The constraints of all services, for the pods of the one whose constraints these are. */
+function spreadOf([constraint]: Fields[]): string {
+  const selector = writeDict(constraint!['labelSelector']!);
+  return `(include "scheduling.topologySpreadConstraints" (list . ${selector}) | fromYamlArray)`;
 }
 
 /** Of the template with the ConfigMap, so that a change of it replaces the pods. */
@@ -169,8 +190,10 @@ function yamlIfSet(value: string): Optional {
 }
 
 function writeDict(fields: Node): string {
-  const entries = Object.entries(fields as Fields).map(
-    ([key, value]) => `${JSON.stringify(key)} ${value instanceof Expression ? value.code : JSON.stringify(value)}`,
-  );
+  const entries = Object.entries(fields as Fields).map(([key, value]) => {
+    const written =
+      value instanceof Expression ? value.code : isFields(value) ? writeDict(value) : JSON.stringify(value);
+    return `${JSON.stringify(key)} ${written}`;
+  });
   return `(dict ${entries.join(' ')})`;
 }

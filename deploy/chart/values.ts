@@ -15,7 +15,14 @@ interface Schema {
   definitions?: Record<string, Schema>;
 }
 
-/** What the manifests of a service say, as the defaults of its values. */
+/** What the manifests say, as the defaults of values. */
+export interface Defaults {
+  podSecurityContext: Node;
+  /** Without the selectors, which name the service. */
+  topologySpreadConstraints: Node;
+  services: Record<Service, ServiceDefaults>;
+}
+
 export interface ServiceDefaults {
   minReplicas: Node;
   maxReplicas: Node;
@@ -23,12 +30,20 @@ export interface ServiceDefaults {
 }
 
 /** The schema of the chart's values, with the defaults of the manifests and the registry of this build. */
-export function valuesSchema(defaults: Record<Service, ServiceDefaults>, registry?: string): Schema {
+export function valuesSchema(defaults: Defaults, registry?: string): Schema {
   const schema = JSON.parse(readFileSync(join(import.meta.dirname, 'values.schema.json'), 'utf8')) as Schema;
   if (registry !== undefined) schema.properties!.image!.properties!.registry!.default = registry;
+  schema.properties!.podSecurityContext!.default = defaults.podSecurityContext;
+  schema.properties!.topologySpreadConstraints!.default = defaults.topologySpreadConstraints;
   const schemaOf = (service: Service): Schema => ({
     $ref: '#/definitions/service',
-    default: { tag: '', digest: '', ...defaults[service], environment: {} },
+    default: {
+      tag: '',
+      digest: '',
+      ...defaults.services[service],
+      environment: {},
+      serviceAccount: { annotations: {} },
+    },
   });
   schema.properties!.services!.properties = Object.fromEntries(services.map((service) => [service, schemaOf(service)]));
   return schema;

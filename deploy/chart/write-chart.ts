@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { parameterise } from './parameterise.ts';
 import { isService, readSources, services, type Source } from './sources.ts';
-import { helmYaml, type Node, readAt, writeTemplate } from './template.ts';
-import { type ServiceDefaults, valuesSchema, writeValues } from './values.ts';
+import { type Fields, helmYaml, type Node, readAt, writeTemplate } from './template.ts';
+import { type Defaults, type ServiceDefaults, valuesSchema, writeValues } from './values.ts';
 
 /** The files of the chart that are copied as they are. */
 const copied = {
@@ -47,18 +47,23 @@ async function describeChart(): Promise<object> {
   };
 }
 
-function readDefaults(sources: Source[]): Record<Service, ServiceDefaults> {
+function readDefaults(sources: Source[]): Defaults {
   const read = (service: Service, kind: string, path: string): Node =>
     readAt(sources.find((source) => source.app === service && source.kind === kind)!.manifest, path.split('.'));
+  const pod = 'spec.template.spec';
   const defaultsOf = (service: Service): ServiceDefaults => ({
     minReplicas: read(service, 'HorizontalPodAutoscaler', 'spec.minReplicas'),
     maxReplicas: read(service, 'HorizontalPodAutoscaler', 'spec.maxReplicas'),
-    resources: read(service, 'Deployment', 'spec.template.spec.containers.0.resources'),
+    resources: read(service, 'Deployment', `${pod}.containers.0.resources`),
   });
-  return Object.fromEntries(services.map((service) => [service, defaultsOf(service)])) as Record<
-    Service,
-    ServiceDefaults
-  >;
+  // All services have the same ones.
+  const [first] = services;
+  const constraints = read(first, 'Deployment', `${pod}.topologySpreadConstraints`) as Fields[];
+  return {
+    podSecurityContext: read(first, 'Deployment', `${pod}.securityContext`),
+    topologySpreadConstraints: constraints.map(({ labelSelector: _selector, ...constraint }) => constraint),
+    services: Object.fromEntries(services.map((service) => [service, defaultsOf(service)])) as Defaults['services'],
+  };
 }
 
 /** One file for each app; the ConfigMap of a service has its own, of which its Deployment contains the checksum. */

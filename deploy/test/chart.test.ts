@@ -35,14 +35,21 @@ interface Container {
 
 interface Workload extends Manifest {
   spec: {
+    replicas?: number;
     template: {
       metadata: { annotations: Record<string, string> };
-      spec: { containers: [Container]; volumes?: { secret: { secretName: string } }[] };
+      spec: {
+        securityContext: object;
+        topologySpreadConstraints: object[];
+        containers: [Container];
+        volumes?: { secret: { secretName: string } }[];
+      };
     };
   };
 }
 
 const chart = inject('chart');
+const zones = { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' };
 const minimum = { publicUrl: 'https://scheduling.example.com' };
 const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string };
 
@@ -90,11 +97,33 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     expect(after).toEqual({ ...before, calendar: expect.not.stringContaining(before['calendar']!) as string });
   });
 
+  it('leaves the user of every pod to OpenShift, which must not be root', () => {
+    const pods = workloadsOf(renderChart(chartWithTracing.name));
+    expect(pods).toHaveLength(12);
+    for (const { metadata, spec } of pods)
+      expect(spec.template.spec.securityContext, metadata.name).toEqual({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+  });
+
+  it('gives each service its lowest number of replicas without autoscalers, and otherwise leaves it to those', async () => {
+    const values = { ...minimum, services: { calendar: { minReplicas: 4 } } };
+    const render = async (enabled: boolean) =>
+      parseManifests(await runHelm(chart, { ...values, autoscaling: { enabled } }));
+    const replicas = (manifests: readonly Manifest[]) =>
+      services.map((service) => [service, (findManifest(manifests, 'Deployment', service) as Workload).spec.replicas]);
+    const autoscalers = (manifests: readonly Manifest[]) =>
+      manifests.filter(({ kind }) => kind === 'HorizontalPodAutoscaler').length;
+    const [without, scaled] = await Promise.all([render(false), render(true)]);
+    expect([autoscalers(without), autoscalers(scaled)]).toEqual([0, services.length]);
+    expect(replicas(without)).toEqual(services.map((service) => [service, service === 'calendar' ? 4 : 2]));
+    expect(replicas(scaled)).toEqual(services.map((service) => [service, undefined]));
+  });
+
   it('names in its README every secret that it needs', () => {
     const readme = readFileSync(join(chart, 'README.md'), 'utf8');
-    const workloads = [chartForOperators, chartWithNatsTls]
-      .flatMap(({ name }) => renderChart(name))
-      .filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
+    const workloads = [chartForOperators, chartWithNatsTls].flatMap(({ name }) => workloadsOf(renderChart(name)));
     const secrets = workloads.flatMap(({ spec: { template } }) => [
       ...(template.spec.containers[0].env ?? []).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? []),
       ...(template.spec.volumes ?? []).map(({ secret }) => secret.secretName),
@@ -127,6 +156,23 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
       });
       const { egress } = findManifest(manifests, 'NetworkPolicy', service).spec as { egress: object[] };
       expect(egress.at(-1)).toEqual({ to: [{ ipBlock: { cidr: '192.0.2.7/32' } }], ports: [{ port: 5432 }] });
+      expect(findManifest(manifests, 'ServiceAccount', service).metadata.annotations).toEqual({
+        'example.org/role': service,
+      });
+    });
+
+    it.each(services)('spreads the pods of %s', (service) => {
+      const matchLabels = { 'app.kubernetes.io/name': service, 'app.kubernetes.io/component': 'service' };
+      const { spec } = findManifest(manifests, 'Deployment', service) as Workload;
+      expect(spec.template.spec.topologySpreadConstraints).toEqual([
+        {
+          maxSkew: 2,
+          topologyKey: 'example.org/rack',
+          whenUnsatisfiable: 'DoNotSchedule',
+          minDomains: 2,
+          labelSelector: { matchLabels },
+        },
+      ]);
     });
 
     it('uses one host for the gateway, another one for the pages, and one stream', () => {
@@ -158,13 +204,22 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     });
 
     it('gives every pod what all of them get', () => {
-      const pods = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
+      const pods = workloadsOf(manifests);
       expect(pods).toHaveLength(13);
       for (const { spec } of pods) {
         expect(spec.template.spec).toMatchObject({
           imagePullSecrets: [{ name: 'registry-login' }],
           nodeSelector: { 'kubernetes.io/arch': 'arm64' },
           tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+          affinity: chartWithEverythingElse.values.affinity,
+          priorityClassName: 'business-critical',
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 2000,
+            runAsGroup: 3000,
+            fsGroup: 4000,
+            seccompProfile: { type: 'Localhost', localhostProfile: 'scheduling.json' },
+          },
         });
       }
       expect(
@@ -210,11 +265,22 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
       /services\.calendar\.digest/,
     ],
     ['operators without mutual TLS', { ...minimum, operators: { enabled: true } }, /mutualTls\.enabled/],
+    ['root', { ...minimum, podSecurityContext: { runAsNonRoot: false } }, /podSecurityContext\.runAsNonRoot/],
+    ['root by omission', { ...minimum, podSecurityContext: { runAsNonRoot: null } }, /runAsNonRoot is required/],
+    [
+      'a selector of pods to spread',
+      { ...minimum, topologySpreadConstraints: [{ ...zones, labelSelector: {} }] },
+      /topologySpreadConstraints\.0: .*labelSelector/,
+    ],
     ['more traces than there are', { ...minimum, tracing: { ratio: 10 } }, /tracing\.ratio/],
   ])('refuses %s, and names it', async (_what, values, message) => {
     await expect(runHelm(chart, values)).rejects.toThrow(message);
   });
 });
+
+function workloadsOf(manifests: readonly Manifest[]): Workload[] {
+  return manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Workload[];
+}
 
 function containerOf(manifests: readonly Manifest[], service: string): Container {
   return (findManifest(manifests, 'Deployment', service) as Workload).spec.template.spec.containers[0];

@@ -16,7 +16,7 @@ const asInProduction = {
   services: { gateway: { minReplicas: 3 }, calendar: { minReplicas: 3 } },
 };
 
-/** Every value is another one than its default. */
+/** Every value is another one than its default, except the autoscalers, whose own values would be lost. */
 const everythingElse = {
   publicUrl: 'http://book.example.org:8080',
   pageUrl: 'https://appointments.example.org',
@@ -42,6 +42,23 @@ const everythingElse = {
   },
   nodeSelector: { 'kubernetes.io/arch': 'arm64' },
   tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'example.org/pool', operator: 'In', values: ['services'] }] }],
+      },
+    },
+  },
+  topologySpreadConstraints: [
+    { maxSkew: 2, topologyKey: 'example.org/rack', whenUnsatisfiable: 'DoNotSchedule', minDomains: 2 },
+  ],
+  priorityClassName: 'business-critical',
+  podSecurityContext: {
+    runAsUser: 2000,
+    runAsGroup: 3000,
+    fsGroup: 4000,
+    seccompProfile: { type: 'Localhost', localhostProfile: 'scheduling.json' },
+  },
   podAnnotations: { 'example.org/team': 'scheduling' },
   services: Object.fromEntries(
     services.map((service) => [
@@ -53,6 +70,7 @@ const everythingElse = {
         maxReplicas: 50,
         resources: { requests: { cpu: '2', memory: '1Gi' }, limits: { memory: '2Gi' } },
         environment: { LOG_LEVEL: 'warn' },
+        serviceAccount: { annotations: { 'example.org/role': service } },
       },
     ]),
   ),
@@ -62,7 +80,10 @@ export const chartLikeProduction = {
   name: 'as in production, with its alerts',
   values: { ...asInProduction, monitoring: on },
 };
-export const chartWithTracing = { name: 'with tracing', values: { ...asInProduction, tracing: on } };
+export const chartWithTracing = {
+  name: 'with tracing, on OpenShift',
+  values: { ...asInProduction, tracing: on, podSecurityContext: { runAsUser: null, runAsGroup: null } },
+};
 export const chartWithNatsTls = {
   name: 'with TLS to NATS and an Ingress',
   values: { ...asInProduction, natsTls: on, ingress: on },

@@ -9,7 +9,10 @@ const development = { name: 'development', folder: join(kubernetes, 'overlays/de
 export const production = { name: 'production', folder: join(kubernetes, 'overlays/production') };
 /** The production overlay with the components that are off by default. */
 export const mutualTls = { name: 'production with mutual TLS', folder: join(import.meta.dirname, 'mutual-tls') };
-export const tracing = { name: 'production with tracing', folder: join(import.meta.dirname, 'tracing') };
+export const tracing = {
+  name: 'production with tracing, on OpenShift',
+  folder: join(import.meta.dirname, 'tracing'),
+};
 export const natsTls = {
   name: 'production with TLS to NATS and an Ingress',
   folder: join(import.meta.dirname, 'nats-tls'),
@@ -34,7 +37,7 @@ export const certificates = { name: 'certificates', folder: join(kubernetes, 'ex
 export const examples = { name: 'examples', folder: join(kubernetes, 'examples') };
 /** The examples with the components that are off by default. */
 export const completeExamples = {
-  name: 'examples with backups and TLS to NATS',
+  name: 'examples with backups and TLS to NATS, on OpenShift',
   folder: join(import.meta.dirname, 'examples'),
 };
 export const recovery = { name: 'recovery', folder: join(kubernetes, 'examples/recovery') };

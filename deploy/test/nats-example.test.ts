@@ -20,6 +20,7 @@ interface StatefulSet extends Manifest {
       metadata: { labels: object };
       spec: {
         terminationGracePeriodSeconds: number;
+        securityContext: object;
         containers: Container[];
         volumes: { name: string; secret?: { secretName: string } }[];
       };
@@ -59,6 +60,12 @@ describe.each([examples, completeExamples])('NATS of the $name', ({ folder }) =>
         limits: { memory: expect.any(String) as string },
       });
     }
+  });
+
+  it('does not run as root, and on OpenShift as a user and a group of the namespace', () => {
+    const fixed = folder === examples.folder ? { runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 } : {};
+    const { securityContext } = spec.template.spec;
+    expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' }, ...fixed });
   });
 
   it('has the metrics where the PodMonitor looks for them', () => {
