@@ -19,6 +19,32 @@ it.each([
   expect({ host, port, user, password, database, ssl }).toMatchObject(expected);
 });
 
+const alternatives = {
+  ssl: ['', 'true', 'false', '1', '0', 'yes'],
+  sslmode: ['', 'disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+  sslrootcert: ['', import.meta.filename],
+  sslnegotiation: ['', 'postgres', 'direct', 'dirct'],
+  uselibpqcompat: ['', 'true', 'false'],
+};
+const combinations = Object.entries(alternatives).reduce<[string, string][][]>(
+  (chosen, [name, values]) =>
+    chosen.flatMap((before) => values.map((value): [string, string][] => [...before, [name, value]])),
+  [[]],
+);
+
+it('with whatever parameters of TLS, pg can use each DATABASE_URL that is accepted', () => {
+  const used = combinations.flatMap((combination) => {
+    const parameters = new URLSearchParams(combination.filter(([, value]) => value !== ''));
+    try {
+      return [read(`postgres://db/calendar?${String(parameters)}`)];
+    } catch {
+      return [];
+    }
+  });
+  for (const url of used) expect(() => new Client({ connectionString: url }), url).not.toThrow();
+  expect(used.length).toBeGreaterThan(combinations.length / 5);
+});
+
 it('an address of IPv6 leads to Postgres', async ({ skip }) => {
   skip(!hasIpv6(), 'this machine has no IPv6');
   const url = new URL(await createTestDatabase());

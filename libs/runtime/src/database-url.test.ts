@@ -17,6 +17,9 @@ describe('DATABASE_URL', () => {
     `postgres://db/calendar?sslmode=verify-full&sslrootcert=${file}&sslcert=${file}&sslkey=${file}`,
     'postgres://db/calendar?sslmode=require&uselibpqcompat=true',
     'postgres://db/calendar?ssl=true&sslnegotiation=direct',
+    'postgres://db/calendar?sslnegotiation=direct',
+    'postgres://db/calendar?sslmode=no-verify',
+    `postgres://db/calendar?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${file}`,
   ])('can be %s', (url) => {
     expect(read(url)).toBe(url);
   });
@@ -58,6 +61,14 @@ describe('DATABASE_URL', () => {
     ['db/calendar?sslrootcert=/s3cret/missing.crt', 'name a file that can be read in the parameter sslrootcert'],
     ['db/calendar?sslcert=/s3cret/missing.crt', 'name a file that can be read in the parameter sslcert'],
     ['db/calendar?sslkey=/s3cret/missing.key', 'name a file that can be read in the parameter sslkey'],
+    ['db/calendar?sslmode=s3cret', 'have one of disable, prefer, require, verify-ca, verify-full, no-verify in the'],
+    ['db/calendar?ssl=false', 'have one of true, 1, 0 in the parameter ssl'],
+    ['db/calendar?sslnegotiation=dirct', 'have one of postgres, direct in the parameter sslnegotiation'],
+    ['db/calendar?uselibpqcompat=yes', 'have one of true, false in the parameter uselibpqcompat'],
+    ['db/calendar?uselibpqcompat=true&sslmode=no-verify', 'not have sslmode=no-verify with uselibpqcompat=true'],
+    ['db/calendar?uselibpqcompat=true&sslmode=verify-ca', 'have the parameter sslrootcert, which sslmode=verify-ca'],
+    ['db/calendar?sslmode=disable&sslnegotiation=direct', 'not have sslnegotiation=direct without TLS'],
+    ['db/calendar?ssl=0&sslnegotiation=direct', 'not have sslnegotiation=direct without TLS'],
     ['ann:100%s3cret@db/calendar', 'have its user and password percent-encoded'],
   ])('cannot be postgres://%s, and the value is not shown', (rest, fault) => {
     expect(() => read(`postgres://${rest}`)).toThrow(`DATABASE_URL must ${fault}`);

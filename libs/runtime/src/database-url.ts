@@ -9,6 +9,14 @@ const fileParameters = ['sslrootcert', 'sslcert', 'sslkey'];
 const allowedParameters = new Set(['host', 'ssl', 'sslmode', ...fileParameters, 'sslnegotiation', 'uselibpqcompat']);
 const allowedNames = [...allowedParameters].join(', ');
 
+/** What pg understands; of any other value it says nothing, or fails at the first connection. */
+const values: Record<string, string[]> = {
+  ssl: ['true', '1', '0'],
+  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+  sslnegotiation: ['postgres', 'direct'],
+  uselibpqcompat: ['true', 'false'],
+};
+
 /** Those that pg takes from the URL instead of what it is given by the code. */
 const replacing = new Set([
   'application_name',
@@ -56,7 +64,12 @@ function faultsOfParameters(parameters: URLSearchParams): string[] {
   // A question mark in a password makes the rest of it look like a parameter.
   const isNamed = refused.every((name) => /^\w+$/.test(name));
   if (!isNamed) return [`have no parameters but ${allowedNames}`];
-  return [...refused.map(faultOfParameter), ...faultsOfSocket(parameters), ...faultsOfFiles(parameters)];
+  return [
+    ...refused.map(faultOfParameter),
+    ...faultsOfSocket(parameters),
+    ...faultsOfFiles(parameters),
+    ...faultsOfTls(parameters),
+  ];
 }
 
 function faultOfParameter(name: string): string {
@@ -82,6 +95,21 @@ function faultsOfFiles(parameters: URLSearchParams): string[] {
   return fileParameters
     .filter((name) => !parameters.getAll(name).every(isReadable))
     .map((name) => `name a file that can be read in the parameter ${name}`);
+}
+
+function faultsOfTls(parameters: URLSearchParams): string[] {
+  const faults = Object.entries(values)
+    .filter(([name, allowed]) => !parameters.getAll(name).every((value) => allowed.includes(value)))
+    .map(([name, allowed]) => `have one of ${allowed.join(', ')} in the parameter ${name}`);
+  const has = (name: string, value: string): boolean => parameters.getAll(name).at(-1) === value;
+  const isLikeLibpq = has('uselibpqcompat', 'true');
+  if (isLikeLibpq && has('sslmode', 'no-verify'))
+    faults.push('not have sslmode=no-verify with uselibpqcompat=true, where it has no effect');
+  if (isLikeLibpq && has('sslmode', 'verify-ca') && !parameters.has('sslrootcert'))
+    faults.push('have the parameter sslrootcert, which sslmode=verify-ca needs with uselibpqcompat=true');
+  const isOff = has('sslmode', 'disable') || (has('ssl', '0') && !parameters.has('sslmode'));
+  if (has('sslnegotiation', 'direct') && isOff) faults.push('not have sslnegotiation=direct without TLS');
+  return faults;
 }
 
 function isReadable(file: string): boolean {
