@@ -13,6 +13,7 @@ import {
   idempotencyCleanUp,
   type IdempotencySchema,
   maxConnections,
+  measureArchive,
   type MigrationSet,
   startCleanUps,
   startGrowthAnalysis,
@@ -113,6 +114,7 @@ export async function createService<Schema extends CommonSchema>(
   const database = starting.use(
     createDatabase<Schema>({ url: settings.databaseUrl, applicationName: name, migrations, logger, metrics }),
   );
+  measureArchive(database, metrics);
   const operations = starting.use(
     await startOperationsServer({
       host: settings.listenHost,
