@@ -12,13 +12,13 @@ fi
 if [ -d "$PGDATA" ]; then mv "$PGDATA" "$PGDATA.before-$(date -u +%Y%m%dT%H%M%SZ)"; fi
 mkdir -p "$PGDATA"
 tar -xzf "$base" -C "$PGDATA"
-{
-  echo "restore_command = 'cp /backup/wal/%f %p'"
-  if [ -n "${2:-}" ]; then
-    echo "recovery_target_time = '$2'"
-    echo "recovery_target_action = 'promote'"
-  fi
-} >> "$PGDATA/postgresql.auto.conf"
+# Also the empty time: a backup of a server that was restored contains the one of that restore.
+cat >> "$PGDATA/postgresql.auto.conf" <<SETTINGS
+restore_command = 'cp /backup/wal/%f %p'
+recovery_target_time = '${2:-}'
+recovery_target_action = 'promote'
+SETTINGS
 touch "$PGDATA/recovery.signal"
-chown -R postgres:postgres "$PGDATA"
+# A copy of BACKUPS may belong to another user. Postgres takes a file that it cannot read for the end of the log.
+chown -R postgres:postgres "$PGDATA" /backup
 chmod 700 "$PGDATA"

@@ -141,6 +141,8 @@ it('the archive of the write-ahead log is where the scripts expect it', () => {
     expect(readFileSync(join(deployFolder, `compose/${script}.sh`), 'utf8')).toContain('/backup');
   }
   expect(command).toContain('log_min_error_statement=panic');
+  // Otherwise a server that still restores would be healthy, and the migrations would fail, because it only reads.
+  expect(command).toContain('hot_standby=off');
 });
 
 it('docs/operations.md writes every variable that compose.production.yaml requires', () => {
