@@ -43,6 +43,12 @@ export function runAdmin(project: Project, ...args: string[]): Promise<string> {
   return compose(project, 'run', '--rm', '-T', 'admin', ...args);
 }
 
+/** Has the superuser of Postgres execute a statement. Returns the rows as text. */
+export function query(project: Project, sql: string, database = 'postgres'): Promise<string> {
+  const psql = ['psql', '--username=postgres', '--tuples-only', '--no-align', '--command', sql, database];
+  return compose(project, 'exec', '-T', '--user', 'postgres', 'postgres', ...psql);
+}
+
 /** Runs `npm run demo`, without the step that installs packages. Rejects with its output if its exit code is not 0. */
 export async function runDemo(environment: NodeJS.ProcessEnv): Promise<string> {
   const file = join(repositoryRoot, 'apps/local/src/demo.ts');

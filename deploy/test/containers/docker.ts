@@ -38,11 +38,13 @@ export function plainProject(name: string): Project {
 }
 
 /** Runs docker compose on the system of that project. */
-export function compose({ name, files, environment }: Project, ...args: string[]): Promise<string> {
-  return docker(
-    ['compose', '--project-name', name, ...files.flatMap((file) => ['--file', join(deployFolder, file)]), ...args],
-    environment,
-  );
+export function compose(project: Project, ...args: string[]): Promise<string> {
+  return docker([...composeCommand(project), ...args], project.environment);
+}
+
+/** The arguments of docker that come before the command for that system. */
+export function composeCommand({ name, files }: Project): string[] {
+  return ['compose', '--project-name', name, ...files.flatMap((file) => ['--file', join(deployFolder, file)])];
 }
 
 /** The running containers of a service, oldest first. */

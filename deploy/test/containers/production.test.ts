@@ -10,8 +10,9 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { deployFolder } from '../kustomizations.ts';
 import { services } from '../service-configuration.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
-import { createCrm, gatewayUrls, inboxUrl, runAdmin, runDemo } from './composed-system.ts';
+import { createCrm, gatewayUrls, inboxUrl, query, runAdmin, runDemo } from './composed-system.ts';
 import { compose, docker, listContainers, plainProject, type Project } from './docker.ts';
+import { describeRestores } from './restores.ts';
 import { isCalm, type Load, startLoad, waitForAnswers } from './load.ts';
 
 const natsUsers = [...natsServices, 'doctor'];
@@ -27,7 +28,6 @@ describe.skipIf(inject('composeProject') === '')(
   () => {
     let folder: string;
     let project: Project;
-    let cluster: Cluster;
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'production-test-'));
@@ -56,31 +56,17 @@ describe.skipIf(inject('composeProject') === '')(
         },
       };
       await compose(project, 'up', '--build', '--wait');
-      cluster = await createCluster(project);
     });
     afterAll(async () => {
+      // The backups belong to a user of the container.
+      const chmod = ['--entrypoint', 'chmod', 'postgres', '-R', 'a+rwX', '/backup'];
+      await compose(project, 'run', '--rm', '--no-deps', '-T', ...chmod);
       await compose(project, 'down', '--volumes', '--timeout', '15');
       await rm(folder, { recursive: true, force: true });
     });
 
     const createCertificates = () =>
       run(join(deployFolder, 'compose/create-certificates.sh'), [join(folder, 'certificates')]);
-    const query = (sql: string, database = 'postgres') =>
-      compose(
-        project,
-        'exec',
-        '-T',
-        '--user',
-        'postgres',
-        'postgres',
-        'psql',
-        '--username=postgres',
-        '--tuples-only',
-        '--no-align',
-        '--command',
-        sql,
-        database,
-      );
 
     it('plays the demo, and has no faults according to the doctor', async () => {
       const crm = await createCrm(project);
@@ -97,6 +83,7 @@ describe.skipIf(inject('composeProject') === '')(
     it('encrypts every connection to Postgres, and accepts none in plain text to NATS', async () => {
       expect(
         await query(
+          project,
           "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename IN ('identity', 'calendar', 'customer', 'notification', 'webhook')",
         ),
       ).toBe('t');
@@ -125,9 +112,13 @@ describe.skipIf(inject('composeProject') === '')(
       return compose(project, 'exec', '-T', 'gateway', 'node', '--eval', script);
     }
 
+    describeRestores(() => project);
+
     describe('with two replicas, under load', () => {
+      let cluster: Cluster;
       let load: Load;
       beforeAll(async () => {
+        cluster = await createCluster(project);
         await cluster.scale(services, 2);
         load = await startLoad(await gatewayUrls(project), await createCrm(project));
       });
@@ -152,7 +143,7 @@ describe.skipIf(inject('composeProject') === '')(
           '/certificates/tls.key',
           '/tmp/certificates',
         );
-        await query('SELECT pg_reload_conf()');
+        await query(project, 'SELECT pg_reload_conf()');
         await compose(project, 'kill', '--signal', 'HUP', 'nats');
         for (const service of services) {
           for (const id of await listContainers(project, service))
@@ -168,11 +159,11 @@ describe.skipIf(inject('composeProject') === '')(
         await compose(project, 'up', '--detach', '--wait', '--no-deps', 'nats');
         await Promise.all(services.map((service) => cluster.rollOut(service, load.gateways)));
         await waitForAnswers(load);
-        for (const service of databaseServices) await query(`ALTER ROLE ${service} PASSWORD NULL`);
+        for (const service of databaseServices) await query(project, `ALTER ROLE ${service} PASSWORD NULL`);
         await waitForAnswers(load);
         expect(load.failures).toEqual([]);
         expect(
-          await query("SELECT DISTINCT usename FROM pg_stat_activity WHERE datname <> 'postgres' ORDER BY 1"),
+          await query(project, "SELECT DISTINCT usename FROM pg_stat_activity WHERE datname <> 'postgres' ORDER BY 1"),
         ).toBe(
           databaseServices
             .map((service) => `${service}_2`)
@@ -189,7 +180,7 @@ describe.skipIf(inject('composeProject') === '')(
             `CREATE ROLE ${service}_2 LOGIN IN ROLE ${service} PASSWORD '${password}'`,
             `ALTER ROLE ${service}_2 SET role = '${service}'`,
           ])
-            await query(sql);
+            await query(project, sql);
           Object.assign(project.environment, {
             [variable(service, 'DATABASE_USER')]: `${service}_2`,
             [variable(service, 'DATABASE_PASSWORD')]: password,
