@@ -49,7 +49,6 @@ export async function createDatabasePair(folder: string): Promise<DatabasePair> 
     const added = await start(dataDir);
     await waitForStandby(primary, 'streaming');
     await setSynchronousStandby(primary);
-    await waitForStandby(primary, 'sync');
     return added;
   };
   let standby: PostgresServer | undefined = await addStandby();
@@ -96,13 +95,17 @@ async function kill({ pid, exited }: PostgresServer): Promise<void> {
   await exited;
 }
 
-/** A standby that is promoted has no such setting, because it is not part of the copy. */
+/** From its end on, commits wait for the standby. One that is promoted has no such setting: it is not part of the copy. */
 async function setSynchronousStandby(primary: PostgresServer): Promise<void> {
   await query(primary, `ALTER SYSTEM SET synchronous_standby_names = '${standbyName}'`);
   await query(primary, 'SELECT pg_reload_conf()');
+  await waitForStandby(primary, 'sync');
+  // Commits wait once the checkpointer has read the setting, which it does between two checkpoints. The first one may be
+  // in progress, and what pg_stat_replication says does not depend on it.
+  for (let checkpoints = 1; checkpoints <= 2; checkpoints += 1) await query(primary, 'CHECKPOINT');
 }
 
-/** Until it receives what is written, or until commits wait for it. */
+/** Until it receives what is written, or is the one for which commits are to wait. */
 async function waitForStandby(primary: PostgresServer, state: 'streaming' | 'sync'): Promise<void> {
   const isThere = async (): Promise<boolean> =>
     (await query(primary, `SELECT FROM pg_stat_replication WHERE '${state}' IN (state, sync_state)`)) === 1;
