@@ -5,7 +5,7 @@ import { databaseServices, httpServices, natsServices, type Service } from '@sch
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { deployFolder, pagePaths } from './kustomizations.ts';
-import { operationsDocument } from './operations-document.ts';
+import { installationDocument } from './operations-document.ts';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
 interface ComposeService {
@@ -145,9 +145,9 @@ it('the archive of the write-ahead log is where the scripts expect it', () => {
   expect(command).toContain('hot_standby=off');
 });
 
-it('docs/operations.md writes every variable that compose.production.yaml requires', () => {
+it('docs/installation.md writes every variable that compose.production.yaml requires', () => {
   const [, section = ''] =
-    /### On one machine in production\n([^]*?)\n### /.exec(readFileSync(operationsDocument, 'utf8')) ?? [];
+    /## On one machine in production\n([^]*?)\n## /.exec(readFileSync(installationDocument, 'utf8')) ?? [];
   const [, loop = ''] = /for name in ([^;]*); do/.exec(section) ?? [];
   const written = [
     ...[...section.matchAll(/echo "?([A-Z_]+)=/g)].map(([, name = '']) => name),

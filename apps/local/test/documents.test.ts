@@ -22,6 +22,7 @@ it.each([
   'docs/testing.md',
   'docs/recipes.md',
   'docs/reliability.md',
+  'docs/installation.md',
   'docs/operations.md',
   'deploy/README.md',
   'deploy/chart/README.md',
