@@ -1,11 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
 import { databaseServices, httpServices, natsServices, type Service } from '@scheduling/runtime';
-import { describe, expect, it } from 'vitest';
+import { printedCommands } from '@scheduling/testing/printed-commands';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { deployFolder, pagePaths } from './kustomizations.ts';
-import { installationDocument } from './operations-document.ts';
 import { readServiceConfiguration, services } from './service-configuration.ts';
 
 interface ComposeService {
@@ -145,17 +148,17 @@ it('the archive of the write-ahead log is where the scripts expect it', () => {
   expect(command).toContain('hot_standby=off');
 });
 
-it('docs/installation.md writes every variable that compose.production.yaml requires', () => {
-  const [, section = ''] =
-    /## On one machine in production\n([^]*?)\n## /.exec(readFileSync(installationDocument, 'utf8')) ?? [];
-  const [, loop = ''] = /for name in ([^;]*); do/.exec(section) ?? [];
-  const written = [
-    ...[...section.matchAll(/echo "?([A-Z_]+)=/g)].map(([, name = '']) => name),
-    ...loop
-      .replaceAll('\\\n', '')
-      .trim()
-      .split(/\s+/)
-      .map((name) => `${name}_PASSWORD`),
-  ];
-  expect(written.toSorted()).toEqual([...required].toSorted());
+it('the commands of docs/installation.md write every variable that compose.production.yaml requires', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'production-env-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'production.env');
+  const script = `set -eu\nsudo() { "$@"; }\n${printedCommands('production.env').replace('/etc/scheduling/production.env', file)}`;
+  execFileSync('bash', ['-c', script]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const written = parseEnv(readFileSync(file, 'utf8')) as Record<string, string>;
+  expect(Object.keys(written).toSorted()).toEqual([...required].toSorted());
+  const passwords = Object.keys(written).filter((name) => name.endsWith('_PASSWORD'));
+  expect(new Set(passwords.map((name) => written[name])).size).toBe(passwords.length);
+  for (const name of passwords) expect(written[name]).toMatch(/^[a-z][a-z\d]{47,}$/);
+  for (const name of ['LINK_KEYS', 'WEBHOOK_SECRET_KEYS']) expect(written[name]).toMatch(/^1:[A-Za-z\d+/]{43}=$/);
 });

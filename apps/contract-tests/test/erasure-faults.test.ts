@@ -1,8 +1,9 @@
 import { waitUntil } from '@scheduling/embedded';
 import type { Service } from '@scheduling/stack';
 import { eventually, whilePaused } from '@scheduling/testing';
+import { printedCommands } from '@scheduling/testing/printed-commands';
 import { describe, expect, it } from 'vitest';
-import { runAdmin } from '@scheduling/test-stack/command';
+import { runAdmin, runPrinted } from '@scheduling/test-stack/command';
 import { path, untilServed } from '@scheduling/test-stack/client';
 import {
   createAppointment,
@@ -293,14 +294,12 @@ describe('an erasure', () => {
 
     await waitUntil(async () => (await withKey()) === 200, { what: 'the revoked key to be back', timeoutMs: 60_000 });
 
-    expect((await asOperator('key', 'replay', '--since', backupTime.toISOString())).output).toContain(
-      '✔ Revoked 1 key again.',
+    const replay = await runPrinted(
+      { SCHEDULING_DATA: stack.dataDir, OPERATOR_NAME: 'jane', SINCE: backupTime.toISOString() },
+      printedCommands('repeat revocations and erasures'),
     );
-    const replay = await asOperator('erasures', 'replay', '--since', backupTime.toISOString());
-    expect(replay).toMatchObject({
-      code: 0,
-      output: expect.stringMatching(/^✔ Repeating 3 erasures, 3 of them found only in events/),
-    });
+    expect(replay).toEqual({ code: 0, output: expect.stringContaining('✔ Revoked 1 key again.') as string });
+    expect(replay.output).toMatch(/^✔ Repeating 3 erasures, 3 of them found only in events/m);
     await waitForCompletion();
     await waitForStatus(204, address);
     for (const each of [word, other]) expect(await findWord(stack, each)).toEqual([]);

@@ -1,8 +1,11 @@
 import { isUnimplemented } from '@scheduling/rpc';
+import { randomUUID } from 'node:crypto';
+import { printedCommands } from '@scheduling/testing/printed-commands';
 import { expect, inject, it } from 'vitest';
 import { createAdminClient } from '@scheduling/stack/admin-client';
-import { runAdmin } from '@scheduling/test-stack/command';
+import { runAdmin, runPrinted } from '@scheduling/test-stack/command';
 import { unique } from '@scheduling/test-stack/crm';
+import { query } from '@scheduling/test-stack/databases';
 
 it('operators are served on a separate port only', async () => {
   const { admin, services } = inject('stack');
@@ -65,4 +68,43 @@ it('operators give a CRM a retention period, and take it away', async () => {
   expect(await listed()).toMatch(/ 30 days$/);
   expect(await change('update', '0')).toEqual({ code: 0, output: expect.stringContaining('within an hour') as string });
   expect(await listed()).toMatch(/ -$/);
+});
+
+it('operators create the first key with the commands of docs/installation.md', async () => {
+  const { admin, gateway } = inject('stack');
+  const crmId = unique('crm');
+  const here = printedCommands('first key')
+    .replace('127.0.0.1:50052', admin.identity)
+    .replaceAll(/(create) acme\b/g, `$1 ${crmId}`);
+  const { code, output } = await runPrinted({}, here);
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining(`Created CRM ${crmId}`) as string });
+  const key = /^sk_\S+$/m.exec(output)![0];
+  const url = `${gateway}/crms/${crmId}/user/nobody%40acme`;
+  expect((await fetch(url, { headers: { 'X-SERVICE-CLIENT-ID': key } })).status).toBe(404);
+});
+
+it('operators find and give up a dead letter with the commands of docs/operations.md', async () => {
+  const { admin } = inject('stack');
+  const [CONSUMER, EVENT] = ['calendar-identity-provider-changed', randomUUID()];
+  const addresses = Object.fromEntries(
+    Object.entries(admin).map(([service, address]) => [`${service.toUpperCase()}_ADDRESS`, address]),
+  );
+  await query(
+    'calendar',
+    `INSERT INTO dead_letter (consumer, event_id, subject, payload, request_id, error, attempts)
+     VALUES ($1, $2, 'scheduling.identity.v1.provider-changed', '', 'r', 'Error: poison', 10)`,
+    [CONSUMER, EVENT],
+  );
+  const shown = await runPrinted({ ...addresses, CONSUMER, EVENT }, printedCommands('dead letters'));
+  expect(shown).toEqual({
+    code: 0,
+    output: expect.stringMatching(
+      new RegExp(
+        `^${CONSUMER} +${EVENT} .* 10 +Error: poison$[^]*^consumer +${CONSUMER}$[^]*^error +Error: poison$`,
+        'm',
+      ),
+    ) as string,
+  });
+  expect(await runAdmin(addresses, 'dead-letters', 'drop', CONSUMER, EVENT)).toMatchObject({ code: 0 });
+  expect((await runPrinted({ ...addresses, CONSUMER, EVENT }, printedCommands('dead letters'))).code).toBe(1);
 });

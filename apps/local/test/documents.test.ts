@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '@scheduling/stack';
+import { operatorDocuments, runBy } from '@scheduling/testing/printed-commands';
 import { commandsOf, readBlocks } from '@scheduling/testing/shell-blocks';
 
 /** How a command in the documents may begin; `call` and `scheduling` are functions in the documents. */
@@ -22,8 +23,7 @@ it.each([
   'docs/testing.md',
   'docs/recipes.md',
   'docs/reliability.md',
-  'docs/installation.md',
-  'docs/operations.md',
+  ...operatorDocuments,
   'deploy/README.md',
   'deploy/chart/README.md',
   ...guides,
@@ -33,6 +33,43 @@ it.each([
   );
   expect(blocks).not.toEqual([]);
   expect(blocks.flatMap(commandsOf).flatMap(findFaults)).toEqual([]);
+});
+
+describe('the commands for operators', () => {
+  const blocks = operatorDocuments
+    .flatMap((file) => readBlocks(readFileSync(join(repositoryRoot, file), 'utf8')))
+    // operations-sql.test.ts executes those.
+    .filter(({ language }) => language !== 'sql');
+  const notRun = /^not run by a test: needs \S.{10,}$/;
+
+  it('say whether a test runs them, else why none does', () => {
+    expect(blocks.filter(({ note }) => !runBy.test(note) && !notRun.test(note))).toEqual([]);
+  });
+
+  it.each(operatorDocuments)('that are in sentences of %s are of programs that it names as not run', (file) => {
+    const text = readFileSync(join(repositoryRoot, file), 'utf8');
+    const [, listed = ''] =
+      /^<!-- Commands in sentences are not run by a test if they begin with: (.*) -->$/m.exec(text) ?? [];
+    const sentences = text.replaceAll(/^ *```.*?^ *```$/gms, '');
+    const begun = [...sentences.matchAll(/`(\w+) [^`]+`/g)].map(([, program]) => program!);
+    // help.test.ts checks those of the admin command, and other documents are about `npm start`.
+    const found = begun.filter((program) => program !== 'npm' && [...programs, 'jq', 'psql'].includes(program));
+    expect([...new Set(found)].toSorted()).toEqual(listed.split(', '));
+  });
+
+  it('are read by the tests that they name', () => {
+    const tests = globSync(['apps/*/test/**/*.ts', 'deploy/test/**/*.ts'], {
+      cwd: repositoryRoot,
+      exclude: ['**/node_modules'],
+    });
+    const read = tests.flatMap((test) =>
+      [...readFileSync(join(repositoryRoot, test), 'utf8').matchAll(/\bprintedCommands\('([^']+)'\)/g)].map(
+        ([, name]) => `${test}: ${name}`,
+      ),
+    );
+    const named = blocks.flatMap(({ note }) => (runBy.test(note) ? [note.replace('run by ', '')] : []));
+    expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
+  });
 });
 
 function findFaults(command: string): string[] {

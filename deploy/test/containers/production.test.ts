@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { databaseServices, natsServices } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
+import { printedCommands } from '@scheduling/testing/printed-commands';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { deployFolder } from '../kustomizations.ts';
 import { services } from '../service-configuration.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import { createCrm, gatewayUrls, inboxUrl, query, runAdmin, runDemo } from './composed-system.ts';
 import { compose, docker, listContainers, plainProject, type Project } from './docker.ts';
-import { describeRestores } from './restores.ts';
+import { asPrinted, describeRestores } from './restores.ts';
 import { isCalm, type Load, startLoad, waitForAnswers } from './load.ts';
 
 const natsUsers = [...natsServices, 'doctor'];
@@ -127,24 +128,7 @@ describe.skipIf(inject('composeProject') === '')(
       it('replaces all certificates without a failed request', async ({ skip }) => {
         if (!(await isCalm(load))) skip('this machine is too busy: requests fail while nothing is replaced');
         await createCertificates();
-        await compose(
-          project,
-          'exec',
-          '-T',
-          'postgres',
-          'install',
-          '-o',
-          'postgres',
-          '-g',
-          'postgres',
-          '-m',
-          '600',
-          '/certificates/tls.crt',
-          '/certificates/tls.key',
-          '/tmp/certificates',
-        );
-        await query(project, 'SELECT pg_reload_conf()');
-        await compose(project, 'kill', '--signal', 'HUP', 'nats');
+        await asPrinted(project, printedCommands('reload certificates'));
         for (const service of services) {
           for (const id of await listContainers(project, service))
             await eventually(async () => expect(await docker(['logs', id])).toContain('reloaded the gRPC certificate'));

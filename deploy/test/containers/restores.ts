@@ -1,23 +1,20 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { eventually, sumSamples } from '@scheduling/testing';
+import { printedCommands } from '@scheduling/testing/printed-commands';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../kustomizations.ts';
-import { printedCommands } from '../operations-document.ts';
 import { query, runAdmin } from './composed-system.ts';
 import { compose, composeCommand, docker, listContainers, type Project } from './docker.ts';
 import { createSalon, type Salon } from './salon.ts';
 
 const run = promisify(execFile);
-const operating = printedCommands('On one machine in production');
-const backingUp = operating.find((block) => block.includes(' back-up '))!;
-const watching = operating.find((block) => block.includes('find '))!;
-const [restoring, starting, repeating, opening] = printedCommands('Restore on one machine') as [
-  string,
-  string,
-  string,
-  string,
-];
+const backingUp = printedCommands('back up');
+const watching = printedCommands('watch backups');
+const restoring = printedCommands('restore');
+const starting = printedCommands('start after a restore');
+const repeating = printedCommands('repeat after a restore');
+const opening = printedCommands('open after a restore');
 
 /**
  * Two disasters of one machine, and what docs/operations.md says to do then: after a mistake back to a time, and after
@@ -109,8 +106,12 @@ export function describeRestores(system: () => Project): void {
   });
 }
 
-/** Runs commands of the document, for the containers of this project and the folder of its backups. */
-async function asPrinted(project: Project, commands: string, variables: Record<string, string> = {}): Promise<string> {
+/** Runs commands of the documents, for the containers of this project and the folder of its backups. */
+export async function asPrinted(
+  project: Project,
+  commands: string,
+  variables: Record<string, string> = {},
+): Promise<string> {
   const script = [
     'set -euo pipefail',
     '[ "$(id -u)" != 0 ] || sudo() { "$@"; }',

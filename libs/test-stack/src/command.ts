@@ -58,22 +58,31 @@ export interface Ended {
   output: string;
 }
 
+/**
+ * Runs commands as an operator types them. `npm run` starts the command without the step that installs packages. The
+ * first one that fails ends them.
+ */
+export function runPrinted(environment: NodeJS.ProcessEnv, commands: string): Promise<Ended> {
+  const npm = 'npm() { local command="$2"; shift 3; "$NODE" "$ROOT/apps/local/src/$command.ts" "$@"; }';
+  const here = { ...environment, NODE: process.execPath, ROOT: repositoryRoot };
+  return complete('bash', ['-c', ['set -eu', npm, commands].join('\n')], here);
+}
+
 /** Runs a command to completion. */
 export function runCommand(
   name: 'main' | 'demo' | 'admin' | 'mails' | 'postman' | 'seed' | 'webhook-inbox',
   environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<Ended> {
+  return complete(process.execPath, [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args], environment);
+}
+
+function complete(program: string, args: string[], environment: NodeJS.ProcessEnv): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...inherited(), NO_COLOR: '1', ...environment };
-    const child = execFile(
-      process.execPath,
-      [join(repositoryRoot, `apps/local/src/${name}.ts`), ...args],
-      { env },
-      (_error, stdout, stderr) => {
-        resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
-      },
-    );
+    const child = execFile(program, args, { env }, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, output: stdout + stderr });
+    });
   });
 }
 

@@ -2,14 +2,19 @@
 export interface Block {
   /** `sh` for commands to be pasted into a shell; anything else is only shown. */
   language: string;
+  /** The rest of the line, which viewers do not show. */
+  note: string;
   text: string;
 }
 
 export function readBlocks(markdown: string): Block[] {
-  return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({
-    language,
-    text,
-  }));
+  return [...markdown.matchAll(/^ *```(\w*) ?([^`\n]*)\n(.*?)^ *```$/gms)].map(
+    ([, language = '', note = '', text = '']) => ({
+      language,
+      note,
+      text,
+    }),
+  );
 }
 
 /** The commands of a block: its lines, with continued lines joined. */

@@ -12,8 +12,9 @@ import {
   startTestSmtp,
   storeCertificate,
 } from '@scheduling/testing';
+import { printedCommands } from '@scheduling/testing/printed-commands';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { runAdmin } from '@scheduling/test-stack/command';
+import { runAdmin, runPrinted } from '@scheduling/test-stack/command';
 import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { stackForFaults } from './stack-with-faults.ts';
@@ -67,6 +68,26 @@ describe('the doctor', { timeout: 240_000 }, () => {
     expect(output).toMatch(/^consumers of notification +ok +all 8 exist$/m);
     expect(output).toMatch(/^lag of calendar-customer-customer-erasure-requested +ok +nothing waits$/m);
     expect(code).toBe(0);
+  });
+
+  it('finds the same with the commands of docs/operations.md', async () => {
+    const { gateway, page, smtp, admin, nats } = stack.info;
+    const { host, password: PASSWORD } = new URL(nats);
+    const addresses: Record<string, string> = {
+      PUBLIC_URL: gateway,
+      PAGE_URL: page,
+      SMTP_URL: smtp,
+      ...Object.fromEntries(databaseServices.map((service) => [`${service.toUpperCase()}_ADDRESS`, admin[service]])),
+    };
+    const here = printedCommands('doctor')
+      .replaceAll(/\b([A-Z_]+)=\S+/g, (given, name: string) => (addresses[name] ? `${name}=${addresses[name]}` : given))
+      .replace('127.0.0.1:4222', host);
+    const examination = async () =>
+      expect(await runPrinted({ PASSWORD }, here)).toEqual({
+        code: 0,
+        output: expect.stringMatching(/^0 faults, 0 warnings, \d+ ok, 0 not checked$/m) as string,
+      });
+    await vi.waitFor(examination, { timeout: 180_000 });
   });
 
   it.each(troubles)('names $trouble, and the remedy', async ({ cause, check, level, seen, remedy, never }) => {
