@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { repositoryRoot } from '@scheduling/stack';
 import { runAdmin, runCommand } from '@scheduling/test-stack/command';
+import { operatorDocuments } from '@scheduling/testing/printed-commands';
 
 let folder: string;
 
@@ -42,6 +45,33 @@ describe('--help', () => {
       '--anonymise-after-days <days> days from the end of an appointment until its bookings are anonymised; 0 = no period of its own -',
     );
     expect(ofUpdate).not.toContain('default');
+  });
+});
+
+describe('the admin command', () => {
+  const text = operatorDocuments.map((file) => readFileSync(join(repositoryRoot, file), 'utf8')).join('\n');
+  const groups = ['crm', 'key', 'dead-letters', 'erasures'];
+  const printed = [
+    ...text.matchAll(
+      /(?:npm run admin --|scheduling run .* admin|`(?=(?:crm|key|dead-letters) [a-z]+`)) ?([a-z][^`\n]*)/g,
+    ),
+  ].map(([, command]) => command!.split(' '));
+  const names = [...new Set(printed.map(([name]) => name!))];
+
+  it.each(names)('has what the documents for operators print of "%s"', async (name) => {
+    const { output } = await runAdmin({}, name, '--help');
+    expect(output).toContain(`Usage: npm run admin -- ${name} [options]`);
+    for (const [, next = '', ...others] of printed.filter(([first]) => first === name)) {
+      const isCommand = groups.includes(name) && /^[a-z]/.test(next);
+      if (isCommand) expect(output).toMatch(new RegExp(`^ +${next} `, 'm'));
+      else
+        for (const option of [next, ...others].filter((word) => word.startsWith('--')))
+          expect(output).toMatch(new RegExp(`^ +${option} `, 'm'));
+    }
+  });
+
+  it('is in the documents for operators', () => {
+    expect(names).toEqual(expect.arrayContaining(['doctor', 'mails', 'audit', ...groups]));
   });
 });
 
