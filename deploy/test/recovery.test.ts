@@ -78,6 +78,14 @@ describe('the recovery of Postgres', () => {
     });
   });
 
+  // Its spec.cluster cannot be changed: the API server would refuse a Database of the other cluster under its name.
+  it('shares no Database with the original cluster', () => {
+    const names = [before, after].map((manifests) =>
+      manifests.filter(({ kind }) => kind === 'Database').map(({ metadata }) => metadata.name),
+    );
+    expect(new Set(names.flat()).size).toBe(10);
+  });
+
   it('keeps the host and the authority that the services have in DATABASE_URL', () => {
     for (const { spec } of [original, restored]) {
       expect(spec.certificates).toEqual({
