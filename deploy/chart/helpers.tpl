@@ -20,3 +20,12 @@
 {{- end -}}
 {{- toYaml $constraints -}}
 {{- end -}}
+
+{{- /* The Gateways of the routes, with the defaults that the components write out. */ -}}
+{{- define "scheduling.parentRefs" -}}
+{{- $references := list -}}
+{{- range .Values.httpRoute.parentRefs -}}
+{{- $references = append $references (merge (dict "group" "gateway.networking.k8s.io" "kind" "Gateway") .) -}}
+{{- end -}}
+{{- toYaml $references -}}
+{{- end -}}

@@ -77,7 +77,7 @@ const placesOf: Record<string, (app: string, name: string) => Places> = {
   }),
   HTTPRoute: (app) => ({
     'spec.hostnames.0': app === 'page' ? pageHostname : hostname,
-    'spec.parentRefs': new Inserted('.Values.httpRoute.parentRefs'),
+    'spec.parentRefs': new Inserted('(include "scheduling.parentRefs" . | fromYamlArray)'),
   }),
   Ingress: () => ({
     'metadata.annotations': (present) =>

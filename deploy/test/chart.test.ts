@@ -176,6 +176,16 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     });
 
     it('uses one host for the gateway, another one for the pages, and one stream', () => {
+      const parentRefs = [
+        {
+          group: 'gateway.networking.k8s.io',
+          kind: 'Gateway',
+          name: 'shared',
+          namespace: 'gateways',
+          sectionName: 'web',
+          port: 8443,
+        },
+      ];
       for (const service of ['gateway', 'notification', 'page'])
         expect(configurationOf(manifests, service)).toMatchObject({
           PUBLIC_URL: 'http://book.example.org:8080',
@@ -183,12 +193,12 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
         });
       expect(findManifest(manifests, 'HTTPRoute', 'page').spec).toMatchObject({
         hostnames: ['appointments.example.org'],
-        parentRefs: [{ name: 'shared', namespace: 'gateways', sectionName: 'web', port: 8443 }],
+        parentRefs,
       });
       expect(configurationOf(manifests, 'calendar')).toMatchObject({ NATS_STREAM_REPLICAS: '1' });
       expect(findManifest(manifests, 'HTTPRoute', 'gateway').spec).toMatchObject({
         hostnames: ['book.example.org'],
-        parentRefs: [{ name: 'shared', namespace: 'gateways', sectionName: 'web', port: 8443 }],
+        parentRefs,
       });
       expect(findManifest(manifests, 'Ingress', 'gateway')).toMatchObject({
         metadata: { annotations: { 'example.org/note': 'yes', 'nginx.org/client-max-body-size': '2m' } },

@@ -47,7 +47,7 @@ interface Service extends Manifest {
 }
 
 interface HttpRoute extends Manifest {
-  spec: { hostnames: string[]; rules: object[] };
+  spec: { parentRefs: object[]; hostnames: string[]; rules: object[] };
 }
 
 const sampleKeys = `1:${Buffer.alloc(32).toString('base64')}`;
@@ -204,8 +204,12 @@ describe.each(overlays)('the overlay $name', ({ folder }) => {
     expect(spec.rules).toEqual([
       {
         matches: paths.map((value) => ({ path: { type: 'PathPrefix', value } })),
-        backendRefs: ports.map((port) => ({ name: route, port })),
+        // With all that the API server would add: Argo CD would see that as a difference for ever.
+        backendRefs: ports.map((port) => ({ group: '', kind: 'Service', name: route, port, weight: 1 })),
       },
+    ]);
+    expect(spec.parentRefs).toEqual([
+      { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'scheduling', sectionName: 'https' },
     ]);
     for (const user of users) {
       const configuration = configurationOf(manifests, user);
