@@ -132,6 +132,13 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     expect([...new Set(secrets)].filter((secret) => !readme.includes(`\`${secret}\``))).toEqual([]);
   });
 
+  // The doctor is a Job: with --logs, Helm 3 looks for a pod of its name and fails, and Helm 4 prints nothing.
+  it.each(['README.md', 'templates/NOTES.txt'])('%s shows the log of the doctor without the help of Helm', (file) => {
+    const text = readFileSync(join(chart, file), 'utf8');
+    expect(text).toMatch(/helm test .*\n *kubectl logs --namespace .* job\/doctor\n/);
+    expect(text).not.toContain('--logs');
+  });
+
   describe('with no value at its default', () => {
     const manifests = hasHelm ? renderChart(chartWithEverythingElse.name) : [];
     const text = JSON.stringify(manifests);
