@@ -24,5 +24,7 @@ export function inspection(url: string, queryMs = 300): ClientConfig {
     application_name: 'inspection',
     connectionTimeoutMillis: 700,
     query_timeout: queryMs,
+    // A statement that nobody waits for any more does not wait for a lock either.
+    lock_timeout: queryMs + 200,
   };
 }
