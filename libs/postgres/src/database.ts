@@ -6,12 +6,14 @@ import { requireAwaited } from './awaited.ts';
 import { readClock } from './call-deadline.ts';
 import { useFunctionCaller } from './call-function.ts';
 import { createCarefulClients } from './careful-client.ts';
+import { type CommitWatch, createCommitWatch } from './commit-watch.ts';
 import { createFunctionCaller } from './function-caller.ts';
 import type { MigrationSet } from './migration-set.ts';
 import { measurePool } from './pool-metrics.ts';
 import { useReadPool } from './read-function.ts';
 import { createSchemaGate, type SchemaGate, SchemaOutdated } from './schema-gate.ts';
 import { createServerWatch, disconnect, requireWritable, requireWritableServer } from './server-watch.ts';
+import { createSingleCommit, type SingleCommit } from './single-commit.ts';
 import { TracedDialect } from './traced-dialect.ts';
 import { watchStatements } from './watch-statements.ts';
 
@@ -54,6 +56,12 @@ export interface Database<Schema> extends AsyncDisposable {
   committed(): void;
   /** Called after each commit; the relay uses it to publish at once. */
   onCommit(listener: () => void): void;
+  /**
+   * Rejects with `database.unavailable` unless the connections lead to the server on which the database was a quarter of
+   * a second ago, or later: one that has been replaced may go on answering. Without synchronous replication that is not
+   * noticed.
+   */
+  requireCurrent(): Promise<void>;
   /** Rejects if the database does not answer, or is read-only. */
   ping(): Promise<void>;
   /** Rejects if the database answers, but its schema is older than the code. */
@@ -62,10 +70,7 @@ export interface Database<Schema> extends AsyncDisposable {
 
 /** How long Postgres may work on a statement. */
 const statementMs = 5_000;
-/**
- * How long a connection is used. It bounds how long reads can come from a server that does not know yet that it has
- * been replaced; writes are noticed sooner.
- */
+/** How long a connection is used. Whatever else is not noticed of a server that has been replaced ends with it. */
 const lifetimeSeconds = 60;
 /** Then it counts as a failure that a probe has not been answered, and another one can be made. */
 const probeMs = 5_000;
@@ -87,7 +92,7 @@ types.setTypeParser(types.builtins.DATE, (text) => text);
 
 /** Opens a pool. It connects on first use, so a database that is down does not stop the process from starting. */
 export function createDatabase<Schema>(options: DatabaseOptions): Database<Schema> {
-  const { pool, gate } = openPool(options);
+  const { pool, gate, commit, commits } = openPool(options);
   const measured = options.metrics ? measurePool(pool, options.metrics) : pool;
   const namespace = URL.parse(options.url)?.pathname.slice(1) ?? '';
   const kysely = new Kysely<Schema>({
@@ -95,7 +100,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     // The keys inside a jsonb value are data.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  useFunctionCaller(kysely, createFunctionCaller(measured, namespace));
+  useFunctionCaller(kysely, createFunctionCaller(measured, namespace, commits));
   useReadPool(kysely, measured, namespace);
   let probing: Promise<void> | undefined;
   // One at a time: a hanging server must not tie up a connection per caller.
@@ -108,6 +113,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     kysely,
     pool,
     transaction: async (work) => {
+      commits.requireCommits();
       const callbacks: (() => void)[] = [];
       const result = await kysely
         .transaction()
@@ -126,6 +132,7 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
     onCommit: (listener) => {
       listeners.push(listener);
     },
+    requireCurrent: commits.requireCurrent,
     ping: () =>
       probe().catch((error: unknown) => {
         if (!(error instanceof SchemaOutdated)) throw error;
@@ -136,8 +143,18 @@ export function createDatabase<Schema>(options: DatabaseOptions): Database<Schem
         if (error instanceof SchemaOutdated) throw error;
       });
     },
-    [Symbol.asyncDispose]: () => kysely.destroy(),
+    [Symbol.asyncDispose]: async () => {
+      await commit[Symbol.asyncDispose]();
+      await kysely.destroy();
+    },
   };
+}
+
+interface OpenPool {
+  pool: Pool;
+  gate: SchemaGate | undefined;
+  commit: SingleCommit;
+  commits: CommitWatch;
 }
 
 function openPool({
@@ -147,7 +164,7 @@ function openPool({
   timeoutMs = 1_500,
   migrations,
   logger,
-}: DatabaseOptions): { pool: Pool; gate: SchemaGate | undefined } {
+}: DatabaseOptions): OpenPool {
   const clients = createCarefulClients(max);
   const gate = migrations && createSchemaGate(migrations, logger);
   const config: PoolConfig = {
@@ -170,7 +187,8 @@ function openPool({
   const server = createServerWatch({ config, logger });
   const admit = async (client: ClientBase): Promise<void> => {
     client.on('error', () => undefined);
-    watchStatements(client as Client, server.verify);
+    // If it is not found out, the connections may be as good as any.
+    watchStatements(client as Client, () => void server.verify().catch(() => undefined));
     try {
       await server.admit(client as Client);
       await gate?.examine(client);
@@ -189,7 +207,8 @@ function openPool({
   const pool = new Pool(admitting);
   // Without a listener, losing a connection, as when Postgres restarts, would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle database connection'));
-  return { pool, gate };
+  const commit = createSingleCommit(admitting);
+  return { pool, gate, commit, commits: createCommitWatch({ commit, server, logger }) };
 }
 
 const afterCommitCallbacks = new WeakMap<object, (() => void)[]>();

@@ -4,6 +4,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { DatabaseError } from 'pg';
 import { isAwaited, notAwaited } from './awaited.ts';
 import { rejectAfter } from './call-deadline.ts';
+import type { CommitWatch } from './commit-watch.ts';
 import { runNamed } from './run-named.ts';
 import { functionStatement, inStatementSpan, type Traced } from './statement-span.ts';
 
@@ -13,8 +14,9 @@ export interface FunctionCall {
   request: { crmId: string };
   /**
    * What the function locks first. Transactions that share locks take them in this order, so that they do not deadlock.
+   * Undefined if the function only reads.
    */
-  locks: string;
+  locks?: string;
 }
 
 /** Rejects with what the database reports for this call alone. */
@@ -68,7 +70,7 @@ interface Lanes {
  *
  * @param namespace the name of the database
  */
-export function createFunctionCaller(pool: PostgresPool, namespace: string): FunctionCaller {
+export function createFunctionCaller(pool: PostgresPool, namespace: string, commits: CommitWatch): FunctionCaller {
   const lines = new Map<string, Line>();
   const lanes = new Map<string, Lanes>();
 
@@ -110,6 +112,7 @@ export function createFunctionCaller(pool: PostgresPool, namespace: string): Fun
 
   function makeCall(call: FunctionCall, span?: ActiveSpan): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      if (call.locks !== undefined) commits.requireCommits();
       const key = `${call.name} ${call.request.crmId}`;
       const line = lines.get(key) ?? { waiting: [], isRunning: false };
       lines.set(key, line);
@@ -143,7 +146,7 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
 
 /** Resolves each call. Rejects if the database rejects the statement. */
 async function callTogether(pool: PostgresPool, calls: Waiting[]): Promise<void> {
-  const sorted = calls.toSorted((one, other) => (one.locks < other.locks ? -1 : 1));
+  const sorted = calls.toSorted(({ locks: one = '' }, { locks: other = '' }) => (one < other ? -1 : 1));
   const { name } = sorted[0]!;
   const text = `
     SELECT index, answer, ${rejectAfter('$2')}

@@ -9,6 +9,8 @@ import { withOwnConnection } from './own-connection.ts';
  * they are: to one that is a standby now, or that does not know yet that it has been replaced.
  */
 export interface ServerWatch {
+  /** Whether commits of the present server wait for a standby. */
+  readonly isReplicated: boolean;
   /**
    * Examines a new connection, which shows to which server the address leads: the connections to any other are closed.
    *
@@ -16,10 +18,12 @@ export interface ServerWatch {
    */
   admit(client: Client): Promise<void>;
   /**
-   * Finds out to which server the address leads, by a connection of its own, when a statement takes long. Then the
-   * connections to any other are closed.
+   * Finds out to which server the address leads, by a connection of its own, and closes the connections to any other.
+   * Resolves with the moment on the clock of `performance` at which it was begun, which can be earlier than the call.
+   *
+   * @throws DomainError `database.unavailable` if that is not found out, or is a server where nothing can be written
    */
-  verify(): void;
+  verify(): Promise<number>;
 }
 
 export interface ServerWatchOptions {
@@ -32,6 +36,7 @@ interface Server {
   /** When it was started, which differs between any two servers. */
   id: string;
   isReadOnly: boolean;
+  isReplicated: boolean;
 }
 
 interface Queryable {
@@ -39,7 +44,7 @@ interface Queryable {
 }
 
 /** For a connection beside the pool, and for its question. */
-const quickly: ClientConfig = { connectionTimeoutMillis: 1_000, query_timeout: 1_000 };
+export const quickly: ClientConfig = { connectionTimeoutMillis: 1_000, query_timeout: 1_000 };
 
 /** read_only_sql_transaction: on a standby, and where `default_transaction_read_only` is set. */
 const readOnlyState = '25006';
@@ -47,43 +52,48 @@ export const readOnly = 'Postgres is read-only: is this a standby?';
 
 export function createServerWatch({ config, logger }: ServerWatchOptions): ServerWatch {
   const servers = new Map<Client, string>();
-  let present: { id: string; sinceMs: number } | undefined;
-  let verifying: Promise<void> | undefined;
+  let present: (Server & { sinceMs: number }) | undefined;
+  let verifying: Promise<number> | undefined;
 
   /** False if a connection that was begun later leads to another server. */
-  function isPresent(id: string, sinceMs: number): boolean {
-    if (present !== undefined && id !== present.id && sinceMs < present.sinceMs) return false;
-    present = { id, sinceMs };
-    const stale = [...servers].filter(([, server]) => server !== id);
+  function isPresent(server: Server, sinceMs: number): boolean {
+    if (present !== undefined && server.id !== present.id && sinceMs < present.sinceMs) return false;
+    present = { ...server, sinceMs };
+    const stale = [...servers].filter(([, id]) => id !== server.id);
     if (stale.length === 0) return true;
     logger.warn({ connections: stale.length }, 'the database is on another server now, closing the old connections');
     for (const [client] of stale) disconnect(client, new ServerReplaced());
     return true;
   }
 
-  async function verify(): Promise<void> {
+  async function verify(): Promise<number> {
     const sinceMs = performance.now();
-    const { id, isReadOnly } = await withOwnConnection({ ...config, ...quickly }, readServer);
+    const server = await withOwnConnection({ ...config, ...quickly }, readServer).catch((error: unknown) => {
+      throw new DomainError('database.unavailable', { cause: error });
+    });
     // Who reaches a standby by mistake may still be connected to the primary.
-    if (!isReadOnly) isPresent(id, sinceMs);
+    if (server.isReadOnly) throw readOnlyServer();
+    isPresent(server, sinceMs);
+    return sinceMs;
   }
 
   return {
+    get isReplicated() {
+      return present?.isReplicated === true;
+    },
     admit: async (client) => {
-      const { id, isReadOnly } = await readServer(client);
-      if (isReadOnly) {
+      const server = await readServer(client);
+      if (server.isReadOnly) {
         logger.warn(readOnly);
         throw readOnlyServer();
       }
-      if (!isPresent(id, connectedSince(client))) throw new ServerReplaced();
-      servers.set(client, id);
+      if (!isPresent(server, connectedSince(client))) throw new ServerReplaced();
+      servers.set(client, server.id);
       client.once('end', () => servers.delete(client));
     },
-    // If it is not known, the connections may be as good as any.
     verify: () => {
-      verifying ??= verify()
-        .catch(() => undefined)
-        .finally(() => (verifying = undefined));
+      verifying ??= verify().finally(() => (verifying = undefined));
+      return verifying;
     },
   };
 }
@@ -123,9 +133,9 @@ export class ServerReplaced extends Error {
 }
 
 async function readServer(client: Queryable): Promise<Server> {
-  const { rows } = await client.query(
-    `SELECT extract(epoch FROM pg_postmaster_start_time())::text AS id, current_setting('transaction_read_only')::boolean AS "isReadOnly"`,
-  );
+  const { rows } = await client.query(`
+    SELECT extract(epoch FROM pg_postmaster_start_time())::text AS id, current_setting('transaction_read_only')::boolean AS "isReadOnly",
+           current_setting('synchronous_standby_names') <> '' AS "isReplicated"`);
   return rows[0] as Server;
 }
 

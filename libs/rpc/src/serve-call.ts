@@ -24,6 +24,8 @@ export interface ServingOptions {
   logger: Logger;
   /** Maps errors of a library, such as a lost database connection, to domain errors; returns others unchanged. */
   translateError?: (error: unknown) => unknown;
+  /** Awaited before each call, and each message of a stream. If it rejects, so does the call. */
+  ready?: () => Promise<void>;
   /** Where the calls are counted. */
   metrics?: Metrics;
   /** Shares the process between tenants: a call waits for a turn of the CRM that its request names. */
@@ -90,9 +92,16 @@ export function answerCall(served: ServedMethod, call: IncomingCall): Promise<Ca
   return serve(served, call, async () => {
     const { options, weight, turnOf } = served;
     using _turn = await takeTurn(options.turns, call, { weight, turnOf, signal: call.signal });
+    await requireReady(served, call);
     const response = await served.handler(call.request as never, call.signal);
     return { response, isReplay: currentContext()?.idempotency?.isReplayed === true };
   });
+}
+
+/** Rejects also if the caller has given up meanwhile. */
+export async function requireReady({ options }: ServedMethod, { signal }: IncomingCall): Promise<void> {
+  await options.ready?.();
+  signal.throwIfAborted();
 }
 
 /** Runs the work of a call within its caller's request context and trace. Resolves with the status if it fails. */

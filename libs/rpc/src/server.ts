@@ -15,7 +15,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RpcCredentials } from './credentials.ts';
 import type { HostedService } from './hosted-service.ts';
 import { callerOf } from './require-caller.ts';
-import { type IncomingCall, serve, type ServedMethod, servedMethods, type ServingOptions } from './serve-call.ts';
+import {
+  requireReady,
+  type IncomingCall,
+  serve,
+  type ServedMethod,
+  servedMethods,
+  type ServingOptions,
+} from './serve-call.ts';
 import { createCallStreams } from './serve-call-streams.ts';
 import { messageWeight, takeTurn } from './take-turn.ts';
 
@@ -133,10 +140,12 @@ async function writeMessages(
 /** Each message is made in a turn of its own; a slow reader has none. */
 async function nextMessage(
   messages: AsyncGenerator,
-  { options, turnOf }: ServedMethod,
+  served: ServedMethod,
   incoming: IncomingCall,
   waiting: WaitOptions,
 ): Promise<IteratorResult<unknown>> {
+  const { options, turnOf } = served;
   using _turn = await takeTurn(options.turns, incoming, { weight: messageWeight, turnOf, ...waiting });
+  await requireReady(served, incoming);
   return await messages.next();
 }

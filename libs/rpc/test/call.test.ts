@@ -9,7 +9,7 @@ import { type AddressInfo, connect as connectTcp, createServer as createTcpServe
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createClient, type Handlers, type HostedService, hostService, type RpcClient } from '../src/index.ts';
-import { type RpcServer, startRpcServer } from '../src/server.ts';
+import { type RpcServer, type RpcServerOptions, startRpcServer } from '../src/server.ts';
 import { someCallers, someHandlers } from './some-methods.ts';
 
 type CustomerHandlers = Handlers<typeof CustomerServiceService>;
@@ -25,6 +25,7 @@ const customer = (id: string): Customer => ({
 });
 const request = { crmId: 'crm' };
 const newCustomer = { crmId: 'crm', providerReference: 'p', customerReference: 'c', userName: 'Jörg' };
+const unavailable = new DomainError('database.unavailable');
 /** In plain text anybody may call. */
 const callers = someCallers(CustomerServiceService);
 
@@ -38,6 +39,7 @@ describe('a call', () => {
   async function connect(
     getCustomer: CustomerHandlers['getCustomer'],
     createCustomer?: CustomerHandlers['createCustomer'],
+    ready?: RpcServerOptions['ready'],
   ) {
     const handlers = someHandlers(CustomerServiceService, { getCustomer, ...(createCustomer && { createCustomer }) });
     const server = stack.use(
@@ -46,10 +48,22 @@ describe('a call', () => {
         port: 0,
         logger,
         services: [hostService(CustomerServiceService, callers, handlers)],
+        ...(ready && { ready }),
       }),
     );
     return stack.use(createClient(CustomerServiceService, 'customer', `127.0.0.1:${server.port}`, longTimeout));
   }
+
+  it('is not handled before its server is ready', async () => {
+    // A read that is unavailable is repeated.
+    const ready = vi.fn<() => Promise<void>>().mockRejectedValue(unavailable);
+    const getCustomer = vi.fn<CustomerHandlers['getCustomer']>(() => Promise.resolve({ customer: customer('1') }));
+    const client = await connect(getCustomer, undefined, ready);
+    await expect(client.getCustomer(request)).rejects.toMatchObject({ code: unavailable.code });
+    expect(getCustomer).not.toHaveBeenCalled();
+    ready.mockResolvedValue();
+    await expect(client.getCustomer(request)).resolves.toMatchObject({ customer: { id: '1' } });
+  });
 
   it('carries the request id', async () => {
     const client = await connect(async () => ({ customer: customer(currentContext()!.requestId) }));
@@ -352,7 +366,7 @@ describe('a stream', () => {
   async function connect(
     stack: AsyncDisposableStack,
     listAppointments: ListHandler,
-    { turns, ...options }: { turns?: FairQueue; timeoutMs?: number } = {},
+    { turns, ready, ...options }: Pick<RpcServerOptions, 'turns' | 'ready'> & { timeoutMs?: number } = {},
   ) {
     const handlers = someHandlers(AppointmentServiceService, { listAppointments });
     const server = stack.use(
@@ -362,6 +376,7 @@ describe('a stream', () => {
         logger,
         services: [hostService(AppointmentServiceService, someCallers(AppointmentServiceService), handlers)],
         ...(turns && { turns }),
+        ...(ready && { ready }),
       }),
     );
     const address = `127.0.0.1:${server.port}`;
@@ -390,6 +405,18 @@ describe('a stream', () => {
     await aborted.promise;
     // Backpressure: the transport's windows limit how much is sent but not read, whatever the speed of the caller.
     expect(sent).toBeLessThan(1_000);
+  });
+
+  it('is not begun before its server is ready', async () => {
+    await using stack = new AsyncDisposableStack();
+    const ready = vi.fn<() => Promise<void>>().mockRejectedValueOnce(unavailable);
+    const listAppointments = vi.fn<ListHandler>(async function* () {
+      yield { json: Buffer.alloc(0) };
+    });
+    const client = await connect(stack, listAppointments, { ready });
+    const next = () => client.listAppointments(list)[Symbol.asyncIterator]().next();
+    await expect(next()).rejects.toMatchObject({ code: unavailable.code });
+    await expect(next()).resolves.toMatchObject({ value: { json: Buffer.alloc(0) } });
   });
 
   it('is cancelled if the next message does not arrive', async () => {

@@ -165,7 +165,9 @@ export async function createService<Schema extends CommonSchema>(
   }
   const common = { settings, credentials, logger, translateError: translatePostgresError, metrics };
   const turns = new FairQueue(callLimits);
-  const { grpcPort, adminPort } = use(await startRpcServers({ services: hosted, operatorServices, turns, ...common }));
+  const { grpcPort, adminPort } = use(
+    await startRpcServers({ services: hosted, operatorServices, turns, ready: database.requireCurrent, ...common }),
+  );
   operations.serve();
   starting.defer(() => operations.drain());
 

@@ -14,13 +14,14 @@ export interface RpcServers extends AsyncDisposable {
 
 /**
  * Serves the other services on one port and operators on another one, so that what reaches the first cannot do what
- * operators can.
+ * operators can. Calls of operators wait neither for their turn nor for `ready`.
  */
 export async function startRpcServers({
   settings,
   services,
   operatorServices,
   turns,
+  ready,
   ...common
 }: RpcServersOptions): Promise<RpcServers> {
   await using starting = new AsyncDisposableStack();
@@ -38,6 +39,7 @@ export async function startRpcServers({
     port: settings.grpcPort,
     services,
     ...(turns && { turns }),
+    ...(ready && { ready }),
   });
   starting.move();
   return {

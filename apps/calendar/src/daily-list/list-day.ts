@@ -53,7 +53,7 @@ export async function listDay(
   if (provider === undefined) throw new DomainError('provider.not_found');
   const period = periodOf(parseDate(date), provider.timeZone);
   const request = { crmId, providerId, ...period, limit };
-  return callFunction(kysely, { name: 'read_day', request, locks: '' });
+  return callFunction(kysely, { name: 'read_day', request });
 }
 
 function parseDate(text: string): Temporal.PlainDate {

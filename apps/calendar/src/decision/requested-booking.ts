@@ -89,7 +89,7 @@ async function readRequestedBooking(
   { database }: CalendarDependencies,
   { crmId, participationId }: Pick<DecisionLink, 'crmId' | 'participationId'>,
 ): Promise<RequestedBookingRow | undefined> {
-  const call = { name: 'read_requested_booking', request: { crmId, participationId }, locks: '' };
+  const call = { name: 'read_requested_booking', request: { crmId, participationId } };
   return (await callFunction<RequestedBookingRow | null>(database.kysely, call)) ?? undefined;
 }
 

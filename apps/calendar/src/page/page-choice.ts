@@ -45,7 +45,7 @@ export async function findChoice(
 ): Promise<ChoiceRow | undefined> {
   if (choice === undefined || !isUuid(choice)) return undefined;
   const request = { crmId, providerId, references: [holdReference(choice), bookingReference(choice)] };
-  const row = await callFunction<ChoiceRow | null>(database.kysely, { name: 'read_page_choice', request, locks: '' });
+  const row = await callFunction<ChoiceRow | null>(database.kysely, { name: 'read_page_choice', request });
   return row ?? undefined;
 }
 

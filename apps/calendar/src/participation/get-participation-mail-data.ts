@@ -64,7 +64,7 @@ export async function getParticipationMailData(
   request: MailDataKey,
 ): Promise<ParticipationMailData> {
   if (!isUuid(request.participationId)) throw new DomainError('participation.not_found');
-  const call = { name: 'read_participation_mail_data', request, locks: '' };
+  const call = { name: 'read_participation_mail_data', request };
   const mailData = await callFunction<ParticipationMailData | null>(database.kysely, call);
   if (mailData === null) throw new DomainError('participation.not_found');
   return mailData;

@@ -14,7 +14,5 @@ export async function readParticipation(
   db: Kysely<CalendarSchema>,
   request: { crmId: string } & ({ participationId: string } | { providerId: string; reference: string }),
 ): Promise<Participation | undefined> {
-  return (
-    (await callFunction<Participation | null>(db, { name: 'read_participation', request, locks: '' })) ?? undefined
-  );
+  return (await callFunction<Participation | null>(db, { name: 'read_participation', request })) ?? undefined;
 }

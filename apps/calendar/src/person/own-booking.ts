@@ -95,7 +95,7 @@ async function readOwnBooking(
   { database }: CalendarDependencies,
   { crmId, participationId }: { crmId: string; participationId: string },
 ): Promise<OwnBookingRow | undefined> {
-  const call = { name: 'read_own_booking', request: { crmId, participationId }, locks: '' };
+  const call = { name: 'read_own_booking', request: { crmId, participationId } };
   return (await callFunction<OwnBookingRow | null>(database.kysely, call)) ?? undefined;
 }
 

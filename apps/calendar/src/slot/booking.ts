@@ -22,7 +22,5 @@ export async function readBooking(
   participationId: string,
 ): Promise<Booking | undefined> {
   const request = { crmId, participationId, timeslotReference: timeslotOf(place) };
-  return (
-    (await callFunction<Booking | null>(database.kysely, { name: 'read_booking', request, locks: '' })) ?? undefined
-  );
+  return (await callFunction<Booking | null>(database.kysely, { name: 'read_booking', request })) ?? undefined;
 }

@@ -18,6 +18,7 @@ import { query } from '@scheduling/test-stack/databases';
 import { waitForMails } from '@scheduling/test-stack/inbox';
 import { mailsAt, type ParticipationMail, sentMails, withoutTime } from '../mails.ts';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
+import { asSuperuser } from './as-superuser.ts';
 import { kill, whileHanging } from './processes.ts';
 import { practiceForFaults } from './stack-with-faults.ts';
 
@@ -225,6 +226,34 @@ describe('a hanging process', timed, () => {
     );
     expect([record.unavailableMs, record.unanswered]).toEqual([[], 0]);
     await expectNothingLost(record);
+  });
+});
+
+describe('a database that has lost its synchronous standby', timed, () => {
+  it('is read as long as a new connection leads to it, and not written to', async () => {
+    const customer = `${unique('c')}@test`;
+    const create = (customerReference: string) =>
+      crm.post(`${practice.at}/customers`, { customerReference, providerReference: practice.provider, userName: 'X' });
+    const read = () => crm.get(practice.at + path`/customers/${customer}`);
+    await untilServed(() => create(customer));
+    const reload = 'SELECT pg_reload_conf()';
+    // A service learns from new connections that commits wait for a standby.
+    const disconnect = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'customer'`;
+    await using restored = new AsyncDisposableStack();
+    restored.defer(() => asSuperuser(stack, 'ALTER SYSTEM RESET synchronous_standby_names', reload));
+    await asSuperuser(stack, `ALTER SYSTEM SET synchronous_standby_names = 'standby'`, reload, disconnect);
+    await eventually(async () => {
+      const [written, answered] = await Promise.all([create(`${unique('c')}@test`), read()]);
+      expect([written.status, answered.status]).toEqual([503, 200]);
+      // Not because it was given up.
+      expect(written.durationMs).toBeLessThan(500);
+    });
+    restored.defer(() => asSuperuser(stack, 'ALTER DATABASE customer ALLOW_CONNECTIONS true'));
+    await asSuperuser(stack, 'ALTER DATABASE customer ALLOW_CONNECTIONS false');
+    await eventually(async () => expect(await read()).toMatchObject({ status: 503 }));
+    await restored.disposeAsync();
+    await untilServed(() => create(`${unique('c')}@test`));
+    expect(await read()).toMatchObject({ status: 200 });
   });
 });
 

@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { CustomerChanged } from '@scheduling/contracts/events/v1';
-import { withClient } from '@scheduling/embedded';
 import { connectBroker, events, type JetStream, streamName, streamSettings } from '@scheduling/events';
 import type { DatabaseService } from '@scheduling/stack';
 import { eventually, startTestNats, startTestSmtp, testLogger, type TestNats } from '@scheduling/testing';
@@ -10,6 +7,7 @@ import { query } from '@scheduling/test-stack/databases';
 import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 import { Client } from 'pg';
 import { waitForErasures } from '../wait-for-erasures.ts';
+import { asSuperuser } from './as-superuser.ts';
 import { hang, kill } from './processes.ts';
 import { practiceForFaults } from './stack-with-faults.ts';
 
@@ -29,16 +27,6 @@ export interface Trouble {
   never?: RegExp;
 }
 
-/** In the database that belongs to no service. */
-async function asSuperuser({ info, dataDir }: TestStack, ...statements: string[]): Promise<void> {
-  const url = new URL('/postgres', info.databases.calendar);
-  url.username = 'scheduling';
-  url.password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim();
-  await withClient(url.href, async (client) => {
-    for (const statement of statements) await client.query(statement);
-  });
-}
-
 /** Executes statements in the database of a service, and others at the end. */
 async function change(
   resources: AsyncDisposableStack,
@@ -55,6 +43,15 @@ async function set(resources: AsyncDisposableStack, stack: TestStack, now: strin
   resources.defer(() => asSuperuser(stack, ...last));
   await asSuperuser(stack, ...now);
 }
+
+/** Commits wait for a standby that there is not. */
+const loseStandby: Trouble['cause'] = (resources, stack) =>
+  set(
+    resources,
+    stack,
+    [`ALTER SYSTEM SET synchronous_standby_names = 'standby'`, 'SELECT pg_reload_conf()'],
+    ['ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()'],
+  );
 
 async function openClient(resources: AsyncDisposableStack, { info }: TestStack, service: DatabaseService) {
   const client = new Client({ connectionString: info.databases[service] });
@@ -232,13 +229,7 @@ export const troubles: Trouble[] = [
   },
   {
     trouble: 'commits that wait for a synchronous standby',
-    cause: (resources, stack) =>
-      set(
-        resources,
-        stack,
-        [`ALTER SYSTEM SET synchronous_standby_names = 'standby'`, 'SELECT pg_reload_conf()'],
-        ['ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()'],
-      ),
+    cause: loseStandby,
     level: 'FAULT',
     check: 'writes of customer',
     seen: /a commit did not finish within 500 ms; sessions that wait for a synchronous standby \(standby\): \d/,
@@ -246,13 +237,7 @@ export const troubles: Trouble[] = [
   },
   {
     trouble: 'a synchronous standby that is not connected',
-    cause: (resources, stack) =>
-      set(
-        resources,
-        stack,
-        [`ALTER SYSTEM SET synchronous_standby_names = 'standby'`, 'SELECT pg_reload_conf()'],
-        ['ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()'],
-      ),
+    cause: loseStandby,
     level: 'FAULT',
     check: 'standbys of Postgres',
     seen: /none is connected, and every commit waits for one \(standby\)/,

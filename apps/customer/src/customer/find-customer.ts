@@ -33,7 +33,7 @@ async function find<Found>(
   db: Kysely<CustomerSchema>,
   request: (CustomerId | CustomerReference) & { withProvisional?: boolean },
 ): Promise<Found> {
-  const found: Found | null = await callFunction(db, { name: 'get_customer', request, locks: '' });
+  const found: Found | null = await callFunction(db, { name: 'get_customer', request });
   if (found === null) throw new DomainError('customer.not_found');
   return found;
 }
