@@ -19,7 +19,7 @@ describe.skipIf(project.name === '')('the composed system (needs a container eng
       const output = await runDemo({ SCHEDULING_DATA: folder, WEBHOOK_INBOX_HOST: 'host.docker.internal' });
       expect(output).toContain('Booked, and the confirmation has arrived');
       expect(output).toContain('Salon Lovelace');
-      expect(output).toContain('And the CRM was told by a webhook');
+      expect(output).toContain('And a webhook has notified the CRM');
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -74,7 +74,7 @@ describe.skipIf(inject('composeProject') === '')(
       const [gateway] = await gatewayUrls(project);
       await writeFile(join(folder, 'stack.json'), JSON.stringify({ gateway, inbox: await inboxUrl(project), ...crm }));
       expect(await runDemo({ SCHEDULING_DATA: folder, WEBHOOK_INBOX_HOST: 'host.docker.internal' })).toContain(
-        'And the CRM was told by a webhook',
+        'And a webhook has notified the CRM',
       );
       await eventually(async () =>
         expect(await runAdmin(project, 'doctor')).toMatch(/^0 faults, \d+ warnings, \d+ ok, 0 not checked$/m),
