@@ -148,6 +148,20 @@ it('the archive of the write-ahead log is where the scripts expect it', () => {
   expect(command).toContain('hot_standby=off');
 });
 
+/** As docs/performance.md says, at most. */
+const connectionsOfReplica = 11;
+
+it.each([
+  ['compose.yaml', base],
+  ['compose.production.yaml', production],
+])(
+  '%s has connections to Postgres for three replicas of each service, and for one more while they are replaced',
+  (_file, { postgres }) => {
+    const [, connections] = /max_connections=(\d+)/.exec(postgres!.command!.join(' ')) ?? [];
+    expect(Number(connections)).toBeGreaterThan(databaseServices.length * (3 + 1) * connectionsOfReplica);
+  },
+);
+
 it('the commands of docs/installation.md write every variable that compose.production.yaml requires', () => {
   const folder = mkdtempSync(join(tmpdir(), 'production-env-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
