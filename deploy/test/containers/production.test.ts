@@ -137,7 +137,8 @@ describe.skipIf(inject('composeProject') === '')(
         expect(load.failures).toEqual([]);
       });
 
-      it('replaces all passwords without a failed request', async () => {
+      it('replaces all passwords without a failed request', async ({ skip }) => {
+        if (!(await isCalm(load))) skip('this machine is too busy: requests fail while nothing is replaced');
         await addSecondRoles();
         Object.assign(project.environment, newPasswords(natsUsers, 'NATS_PASSWORD'));
         await compose(project, 'up', '--detach', '--wait', '--no-deps', 'nats');
