@@ -4,7 +4,10 @@
 # The previous data are kept beside it, in a folder that ends with .before- and the time.
 set -eu
 base=/backup/base/$1/base.tar.gz
-test -f "$base"
+if [ ! -f "$base" ]; then
+  echo "There is no backup $1" >&2
+  exit 1
+fi
 if [ -f "$PGDATA/postmaster.pid" ]; then
   echo 'Postgres runs, or was killed: stop it, or delete postmaster.pid if there is none' >&2
   exit 1
