@@ -5,12 +5,17 @@
 set -eu
 days=${1:-30}
 name=$(date -u +%Y%m%dT%H%M%SZ)
-cd /backup/base
+backups=${BACKUP_FOLDER:-/backup}
+cd "$backups/base"
 rm -rf ./*.new
+touch begun.new
 pg_basebackup --username postgres --no-password --pgdata "$name.new" --format tar --gzip --wal-method fetch --checkpoint fast
+# Its time is that of its beginning: the log that was archived since then may be needed after it.
+touch -r begun.new "$name.new"
 mv "$name.new" "$name"
+rm begun.new
 find . -mindepth 1 -maxdepth 1 -mtime "+$days" -exec rm -r '{}' +
-# A backup contains the log up to its end.
+# A backup contains the log of its beginning.
 oldest=$(ls | head -n 1)
-find /backup/wal -type f ! -newer "$oldest" -delete
+find "$backups/wal" -type f ! -newer "$oldest" -exec rm '{}' +
 echo "$name"
