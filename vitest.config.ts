@@ -33,7 +33,7 @@ const long = [
   ...['random-mails', 'turns-of-writing'].map((name) => `apps/notification/test/${name}`),
   'libs/events/test/connection',
   ...['outbox-to-inbox', 'relay'].map((name) => `libs/messaging/test/${name}`),
-  'libs/postgres/test/migrate',
+  ...['commit-watch', 'migrate'].map((name) => `libs/postgres/test/${name}`),
 ];
 const leftToCi = runsAll ? [] : [...release, ...long].map((file) => `${file}.test.ts`);
 
