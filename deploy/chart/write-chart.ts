@@ -10,6 +10,7 @@ import { type Defaults, type ServiceDefaults, valuesSchema, writeValues } from '
 /** The files of the chart that are copied as they are. */
 const copied = {
   'README.md': 'README.md',
+  '../../LICENSE': 'LICENSE',
   'helpers.tpl': 'templates/_helpers.tpl',
   'NOTES.txt': 'templates/NOTES.txt',
 };
@@ -33,9 +34,9 @@ export async function writeChart(folder: string, registry?: string): Promise<voi
 }
 
 async function describeChart(): Promise<object> {
-  const { version, description } = JSON.parse(
+  const { version, description, license } = JSON.parse(
     await readFile(join(import.meta.dirname, '../../package.json'), 'utf8'),
-  ) as { version: string; description: string };
+  ) as { version: string; description: string; license: string };
   return {
     apiVersion: 'v2',
     name: 'scheduling',
@@ -44,6 +45,7 @@ async function describeChart(): Promise<object> {
     version,
     appVersion: version,
     kubeVersion: '>=1.31.0-0',
+    annotations: { 'artifacthub.io/license': license },
   };
 }
 

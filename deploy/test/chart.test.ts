@@ -75,8 +75,12 @@ describe.skipIf(!hasHelm)('the chart (needs Helm, which npm has for Linux)', () 
     expect(status, stdout).toBe(0);
   });
 
-  it('has the version of the project, and installs it', () => {
-    expect(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))).toMatchObject({ version, appVersion: version });
+  it('has the version and the licence of the project, and installs it', () => {
+    expect(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))).toMatchObject({
+      version,
+      appVersion: version,
+      annotations: { 'artifacthub.io/license': 'Apache-2.0' },
+    });
     for (const service of services)
       expect(containerOf(renderChart(chartLikeProduction.name), service).image).toBe(
         `registry.example.com/scheduling/${service}:${version}`,

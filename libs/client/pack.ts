@@ -18,6 +18,7 @@ try {
     stdio: ['ignore', 2, 2],
   });
   for (const name of ['README.md', 'examples']) cpSync(join(source, name), join(files, name), { recursive: true });
+  cpSync(join(source, '../../LICENSE'), join(files, 'LICENSE'));
   writeFileSync(join(files, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
   mkdirSync(destination, { recursive: true });
   const options = ['--pack-destination', destination, '--silent'];

@@ -83,6 +83,7 @@ describe('the package of the client', () => {
   it('contains what it exports, and nothing of this repository', async () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, 'scheduling-client-0.1.0.tgz')]);
     expect(stdout).toContain('package/README.md\n');
+    expect(stdout).toContain('package/LICENSE\n');
     expect(stdout).not.toContain('test');
     const manifest = JSON.parse(
       await readFile(join(folder, 'node_modules/@scheduling/client/package.json'), 'utf8'),

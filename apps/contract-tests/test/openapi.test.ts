@@ -86,6 +86,10 @@ describe('the API document', () => {
     expect(gzipSync(text).length).toBeLessThan(47_000);
   });
 
+  it('names the licence of the project', () => {
+    expect(JSON.parse(text)).toMatchObject({ info: { license: { identifier: 'Apache-2.0' } } });
+  });
+
   it('has an example for every code of every response', () => {
     for (const { operation } of places) {
       for (const [status, { content }] of Object.entries(operation.responses)) {

@@ -16,7 +16,7 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
         name: 'Operator of this service',
         ...(contactEmail === '' ? { url: publicUrl } : { email: contactEmail }),
       },
-      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { url: `${publicUrl}/guides`, description: 'Guides for integrators' },
     servers: [{ url: publicUrl }],
