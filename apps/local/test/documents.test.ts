@@ -19,6 +19,7 @@ const guides = globSync('docs/guides/*.md', { cwd: repositoryRoot }).filter((fil
 
 it.each([
   'README.md',
+  'CONTRIBUTING.md',
   'docs/development.md',
   'docs/testing.md',
   'docs/recipes.md',
