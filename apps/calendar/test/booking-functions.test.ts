@@ -109,6 +109,8 @@ const internal = new Set([
   'transition_error',
   'transitions',
   'unavailable_answer',
+  'closed_answer',
+  'no_step_answer',
   'unmark_appointment',
   'unmark_with_seats',
   'update_participants',

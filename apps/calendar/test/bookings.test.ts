@@ -231,11 +231,11 @@ describe('a booking', () => {
     const hidden = await createTimeslot(calendar, { state: 'TIMESLOT_STATE_CREATED' });
     const appointment = (value: string) => ({ $case: 'appointmentReference' as const, value });
     const attempts: [BookSlotRequest['place'], string][] = [
-      [placeIn(timeslot, '10:10'), 'slot.unavailable closed'],
-      [placeIn(timeslot, '09:30'), 'slot.unavailable closed'],
-      [placeIn(timeslot, '12:00'), 'slot.unavailable closed'],
-      [placeIn(timeslot, '11:30', { duration: 60 }), 'slot.unavailable closed'],
-      [placeIn(timeslot, '10:00', { duration: 45 }), 'slot.unavailable closed'],
+      [placeIn(timeslot, '10:10'), 'slot.unavailable off_raster'],
+      [placeIn(timeslot, '09:30'), 'slot.unavailable off_raster'],
+      [placeIn(timeslot, '12:00'), 'slot.unavailable off_raster'],
+      [placeIn(timeslot, '11:30', { duration: 60 }), 'slot.unavailable off_raster'],
+      [placeIn(timeslot, '10:00', { duration: 45 }), 'slot.unavailable off_raster'],
       [placeIn(hidden, '10:00'), 'slot.unavailable closed'],
       [appointment(isCancelled), 'slot.unavailable closed'],
       [appointment(isPrivate), 'slot.unavailable private'],
@@ -516,7 +516,7 @@ describe('a booking that moves', () => {
       'slot.unavailable full',
     );
     expect(await reasonOf(change(booking.reference, { place: placeIn(timeslot, '11:10') }))).toBe(
-      'slot.unavailable closed',
+      'slot.unavailable off_raster',
     );
     expect(
       await reasonOf(change(booking.reference, { place: { $case: 'appointmentReference', value: 'unknown@test' } })),

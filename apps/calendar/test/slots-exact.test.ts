@@ -108,7 +108,7 @@ describe('what is listed can be booked, and nothing else, with the reason that t
 });
 
 const expectedActions = [
-  ...['made', 'joined', 'taken', 'full', 'closed', 'blocked'].map((verdict) => `book: ${verdict}`),
+  ...['made', 'joined', 'taken', 'full', 'closed', 'off_raster', 'blocked'].map((verdict) => `book: ${verdict}`),
   ...['made', 'taken'].map((verdict) => `move: ${verdict}`),
   'block as planned',
   'block with conflicts',

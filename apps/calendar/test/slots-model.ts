@@ -6,7 +6,7 @@
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * minuteMs;
 
-export type Reason = 'closed' | 'too_soon' | 'too_late' | 'private' | 'blocked' | 'taken' | 'full';
+export type Reason = 'closed' | 'off_raster' | 'too_soon' | 'too_late' | 'private' | 'blocked' | 'taken' | 'full';
 /** Whether a booking makes an appointment, takes a seat in one, is there already, or is refused. */
 export type Verdict = 'made' | 'joined' | 'present' | 'not_found' | Reason;
 
@@ -114,7 +114,7 @@ export const theRules: Rules = {
   isJoined: () => true,
   isBlocked: (place, block) => !block.isDeleted && block.resource === place.resource && overlap(place, block),
   blocks: (blocks) => blocks,
-  order: ['closed', 'too_soon', 'too_late', 'blocked'],
+  order: ['closed', 'off_raster', 'too_soon', 'too_late', 'blocked'],
   staysInTheWay: false,
 };
 
@@ -163,7 +163,8 @@ function verdictInTimeslot(
   const obstacles = ofResource.filter((each) => rules.isObstacle(span, each, timeslot));
   const joined = same.find((each) => takenSeats(each) < each.capacity && rules.isJoined(each, ofResource, timeslot));
   const applies: Partial<Record<Reason, boolean>> = {
-    closed: !isStep(timeslot, span),
+    closed: !isOffering(timeslot),
+    off_raster: !isStep(timeslot, span),
     too_soon: span.start < paper.earliest,
     too_late: span.start > paper.latest,
     blocked: rules.blocks(paper.blocks).some((block) => rules.isBlocked(span, block, kindOf(joined), raster)),
@@ -180,12 +181,12 @@ function kindOf(appointment: Appointment | undefined): BlockedKind {
   return appointment.whenEmpty === null ? 'class' : 'booked';
 }
 
-/** On the raster of a timeslot that offers anything, and within it. */
+const isOffering = ({ isBookable, capacity }: Timeslot): boolean => isBookable && capacity >= 1;
+
+/** On the raster of a timeslot, and within it. */
 function isStep(timeslot: Timeslot, span: Span): boolean {
   const rasterMs = timeslot.raster * minuteMs;
   return (
-    timeslot.isBookable &&
-    timeslot.capacity >= 1 &&
     contains(timeslot, span) &&
     (span.start - timeslot.start) % rasterMs === 0 &&
     (span.end - span.start) % rasterMs === 0
@@ -310,9 +311,9 @@ export const faults: Record<string, Partial<Rules>> = {
     (place, block) => block.start > place.start - dayMs && overlap(place, block),
   ),
   'the last block counts': { blocks: (blocks) => blocks.filter(({ isDeleted }) => !isDeleted).slice(-1) },
-  'taken comes before blocked': { order: ['closed', 'too_soon', 'too_late', 'taken', 'full', 'blocked'] },
-  'blocked comes before closed': { order: ['blocked', 'closed', 'too_soon', 'too_late'] },
-  'blocked comes before too soon and too late': { order: ['closed', 'blocked', 'too_soon', 'too_late'] },
+  'taken comes before blocked': { order: ['closed', 'off_raster', 'too_soon', 'too_late', 'taken', 'full', 'blocked'] },
+  'blocked comes before closed': { order: ['blocked', 'closed', 'off_raster', 'too_soon', 'too_late'] },
+  'blocked comes before too soon and too late': { order: ['closed', 'off_raster', 'blocked', 'too_soon', 'too_late'] },
 };
 
 function buffersOf({ before, after }: Buffers): Buffers {

@@ -426,12 +426,12 @@ describe('what a block does not change (interface 15)', () => {
 });
 
 describe('slot.unavailable says blocked (interface 10.2)', () => {
-  it('after closed, too_soon and too_late', async () => {
+  it('after closed, off_raster, too_soon and too_late', async () => {
     const hidden = await createTimeslot(practice, { state: 'CREATED' });
     const timeslot = await createTimeslot(practice);
     await createBlock(practice, meeting);
     expect(await book(inTimeslot(hidden, '09:00'))).toMatchObject(unavailable('closed'));
-    expect(await book(inTimeslot(timeslot, '09:05'))).toMatchObject(unavailable('closed'));
+    expect(await book(inTimeslot(timeslot, '09:05'))).toMatchObject(unavailable('off_raster'));
     const rules = `${practice.at}/booking-rules`;
     expect((await crm.put(rules, { minimumNotice: 170 })).status).toBe(200);
     expect(await book(inTimeslot(timeslot, '09:30'))).toMatchObject(unavailable('too_soon'));

@@ -62,7 +62,7 @@ describe('a booking that moves from a full day to another (interface 10.3)', () 
     expect(await listSlots(practice)).toEqual([]);
     expect(await crm.post(bookingAt(reference), { timeslotReference: full, start: '2031-03-03T08:30' })).toMatchObject({
       status: 409,
-      body: { reason: 'closed' },
+      body: { reason: 'off_raster' },
     });
     const target = { timeslotReference: other, start: '2031-03-10T14:30' };
     const moved = await crm.post<{ booking: Booking }>(bookingAt(reference), target);

@@ -210,7 +210,7 @@ describe('a free place (interface 10.1, 10.2)', () => {
     expect(await listSlots(practice, { duration: 45 })).toEqual([]);
     expect(await crm.post(bookings(), newBooking(timeslotReference, { duration: 45 }))).toMatchObject({
       status: 409,
-      body: { reason: 'closed' },
+      body: { reason: 'off_raster', detail: expect.stringContaining('must be a multiple') as string },
     });
   });
 
@@ -363,6 +363,38 @@ describe('slot.unavailable says why', () => {
     expect(await crm.post(bookings(), openAppointment(booked.appointmentReference))).toMatchObject(refused('full'));
   });
 
+  it('described by what is missing: both ways to name a place, and how an address has an offset', async () => {
+    const { timeslotReference: _timeslot, ...nowhere } = newBooking(timeslotReference);
+    expect(await crm.post(bookings(), nowhere)).toMatchObject({
+      status: 400,
+      body: {
+        errors: [
+          {
+            pointer: '/timeslotReference',
+            detail: 'is required, with start and productReference, unless appointmentReference is given',
+          },
+        ],
+      },
+    });
+    expect(await crm.get(`${practice.at}/slots?from=2031-03-03T09:00+01:00`)).toMatchObject({
+      status: 400,
+      body: { errors: [{ parameter: 'from', detail: expect.stringContaining('is written %2B') as string }] },
+    });
+  });
+
+  it('cancelled: then the answer says how to book again', async () => {
+    const own = await createTimeslot(practice, { resourceReference: 'again@test' });
+    const { participation: booked } = await book(newBooking(own));
+    expect(await crm.post(participation(booked.reference), { state: 'CANCELED' })).toMatchObject({ status: 200 });
+    expect(await crm.post(participation(booked.reference), { state: 'BOOKED' })).toMatchObject({
+      status: 409,
+      body: {
+        code: 'appointment.cancelled',
+        detail: expect.stringContaining('book again with a new reference') as string,
+      },
+    });
+  });
+
   it('private, if the appointment is not publicly bookable', async () => {
     const appointment = await createAppointment(practice, { acceptBookings: false, resourceReference: 'other@test' });
     expect(await crm.post(bookings(), openAppointment(appointment))).toMatchObject(refused('private'));
@@ -376,14 +408,26 @@ describe('slot.unavailable says why', () => {
     expect(startsOf(await listSlots(practice, { resourceRef: 'private@test' }))[0]).toBe('07:30');
   });
 
-  it('closed, if it is hidden, off the raster or outside the timeslot, or cancelled', async () => {
+  it('off_raster, if it is not a step of the timeslot, with the nearest possible starts', async () => {
+    const nearest = {
+      '2031-03-03T09:10': '2031-03-03T08:00:00Z or 2031-03-03T08:30:00Z',
+      '2031-03-03T07:30': '2031-03-03T07:00:00Z',
+      '2031-03-03T12:00': '2031-03-03T10:30:00Z',
+    };
+    for (const [start, starts] of Object.entries(nearest)) {
+      const detail = expect.stringContaining(`slot of 30 minutes are ${starts}. List`) as string;
+      expect(await crm.post(bookings(), newBooking(timeslotReference, { start }))).toMatchObject({
+        status: 409,
+        body: { code: 'slot.unavailable', reason: 'off_raster', detail },
+      });
+    }
+  });
+
+  it('closed, if it is hidden or cancelled', async () => {
     const hidden = await createTimeslot(practice, { state: 'CREATED', resourceReference: 'hidden@test' });
     const without = await createTimeslot(practice, { defaultCapacity: 0, resourceReference: 'hidden@test' });
     for (const reference of [hidden, without])
       expect(await crm.post(bookings(), newBooking(reference))).toMatchObject(refused('closed'));
-    for (const start of ['2031-03-03T09:10', '2031-03-03T07:30', '2031-03-03T12:00']) {
-      expect(await crm.post(bookings(), newBooking(timeslotReference, { start }))).toMatchObject(refused('closed'));
-    }
     const cancelled = await createAppointment(practice, { acceptBookings: true, resourceReference: 'other@test' });
     await crm.delete(`${practice.at}/appointments`, { appointmentReference: cancelled });
     expect(await crm.post(bookings(), openAppointment(cancelled))).toMatchObject(refused('closed'));

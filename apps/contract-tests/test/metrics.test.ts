@@ -190,18 +190,21 @@ describe('the metrics', () => {
     const own = await createPractice(crm);
     const timeslot = newTimeslot(own);
     await crm.post(`${own.at}/timeslots`, { timeslots: [timeslot] });
-    const [listed, closed] = [await countListed(), (await countBookings()).slot_closed];
+    const [listed, refused] = [await countListed(), (await countBookings()).slot_off_raster];
     await crm.get(`${own.at}/slots`, { query: { from: '2031-03-01T00:00', to: '2031-03-31T00:00' } });
     const booking = {
-      reference: 'closed@test',
+      reference: 'off-raster@test',
       timeslotReference: timeslot['reference'],
       start: '2031-03-03T08:10',
       productReference: own.product,
       customerReference: own.customer,
       state: 'BOOKED',
     };
-    expect(await crm.post(`${own.at}/bookings`, booking)).toMatchObject({ status: 409, body: { reason: 'closed' } });
-    expect([await countListed(), (await countBookings()).slot_closed]).toEqual([listed + 8, closed + 1]);
+    expect(await crm.post(`${own.at}/bookings`, booking)).toMatchObject({
+      status: 409,
+      body: { reason: 'off_raster' },
+    });
+    expect([await countListed(), (await countBookings()).slot_off_raster]).toEqual([listed + 8, refused + 1]);
   });
 
   it('use one name for all requests that match no route', async () => {
@@ -217,7 +220,7 @@ describe('the metrics', () => {
     });
   });
 
-  async function countBookings(): Promise<Record<'booked' | 'capacity_exhausted' | 'slot_closed', number>> {
+  async function countBookings(): Promise<Record<'booked' | 'capacity_exhausted' | 'slot_off_raster', number>> {
     const own = readSamples(await scrape()).filter(
       ({ name, labels }) => name === 'scheduling_bookings_total' && labels['crm'] === crm.crmId,
     );
@@ -225,7 +228,7 @@ describe('the metrics', () => {
     return {
       booked: count('booked'),
       capacity_exhausted: count('capacity_exhausted'),
-      slot_closed: count('slot_closed'),
+      slot_off_raster: count('slot_off_raster'),
     };
   }
 

@@ -94,7 +94,8 @@ const tags = [
     description:
       'What can be booked, and bookings in one request. List the slots, and book one of them: this creates the appointment, the participation and, if necessary, the customer. ' +
       'Somebody else may be faster, so be prepared for 409 `slot.unavailable`; its `reason` says why. ' +
-      'A reservation holds a seat for three minutes, for example while the customer pays.',
+      'A reservation holds a seat for three minutes, for example while the customer fills in a form. ' +
+      'A payment can take longer: book first, and cancel if it fails.',
   },
   {
     name: 'Appointments',

@@ -23,6 +23,9 @@ a[href^='https://scalar.com'] { display: none; }
 `,
 };
 
+/** How the text begins that Scalar shows in an empty field for a key. It looks as if there were one. */
+export const placeholderLikeKey = 'QUxMIFlPVVIg';
+
 /**
  * The page works under whatever name the gateway was reached by, and sends its requests there. Scalar leaves out what
  * screen readers need to know of input fields that complete, of links with an icon only, and of some buttons.
@@ -31,6 +34,7 @@ const script = `
 new MutationObserver(() => {
   for (const field of document.querySelectorAll('[role=combobox]:not([aria-expanded])')) field.setAttribute('aria-expanded', 'false');
   for (const button of document.querySelectorAll('button[role=none]')) button.removeAttribute('role');
+  for (const field of document.querySelectorAll('input[placeholder^="${placeholderLikeKey}"]')) field.placeholder = 'Your API key';
   for (const link of document.querySelectorAll('a[target=_blank]:has(> svg):not([aria-label])')) link.setAttribute('aria-label', link.href);
 }).observe(document.getElementById('app'), { childList: true, subtree: true });
 Scalar.createApiReference('#app', {

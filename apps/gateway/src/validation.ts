@@ -83,9 +83,18 @@ export function toRequestError(errors: FastifySchemaValidationError[], part: str
     if (faults.has(pointer)) continue;
     if (faults.size === maxFaults) break;
     const detail = detailOf(error);
-    faults.set(pointer, part === 'body' ? { pointer, detail } : { parameter: unescapePointer(pointer), detail });
+    faults.set(pointer, part === 'body' ? { pointer, detail } : faultOfParameter(error, pointer, detail));
   }
   return invalidRequest([...faults.values()]);
+}
+
+/** In an address, a `+` that is not escaped is a space: nobody who looks at the offset that was sent sees that. */
+function faultOfParameter({ params }: FastifySchemaValidationError, pointer: string, detail: string): Fault {
+  const isInstant = params['format'] === 'date-time-local' || params['format'] === 'instant';
+  return {
+    parameter: unescapePointer(pointer),
+    detail: isInstant ? `${detail}; in an address, the + of an offset is written %2B` : detail,
+  };
 }
 
 function pointerOf({ keyword, instancePath, params }: FastifySchemaValidationError): string {

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request } from 'node:http';
 import { buffer, text } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { placeholderLikeKey } from '../src/documentation-page.ts';
 import { confirmPage } from '../src/routes/email-verification-page.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
@@ -190,6 +191,10 @@ describe('the documentation', () => {
       },
     ]);
     expect(configured[1]).not.toHaveProperty('proxyUrl');
+    const field = window.document.createElement('input');
+    field.placeholder = `${placeholderLikeKey}QkFTRSBBUkUg`;
+    window.document.getElementById('app')!.append(field);
+    await vi.waitFor(() => expect(field.placeholder).toBe('Your API key'));
     window.close();
   });
 
@@ -201,7 +206,10 @@ describe('the documentation', () => {
       'gzip',
     ]);
     expect(Number(first.headers.get('content-length'))).toBeLessThan(1_500_000);
-    expect(await first.text()).toContain('createApiReference');
+    const viewer = await first.text();
+    expect(viewer).toContain('createApiReference');
+    // Otherwise the page need not replace it any more.
+    expect(viewer).toContain(placeholderLikeKey);
     const again = await fetch(`${gateway.url}/docs/viewer.js`, {
       headers: { 'if-none-match': first.headers.get('etag')! },
     });

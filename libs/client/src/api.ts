@@ -571,7 +571,7 @@ export interface paths {
         put?: never;
         /**
          * Book a slot
-         * @description Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `blocked`, `too_soon` or `too_late`.
+         * @description Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `off_raster`, `blocked`, `too_soon` or `too_late`.
          */
         post: operations["createBooking"];
         delete?: never;
@@ -2312,7 +2312,7 @@ export interface components {
             /** @description Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected. */
             changeNotice: number;
             /**
-             * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
+             * @description Whether what a person books on the page is `BOOKED` at once, or `REQUESTED` until the provider confirms. A booking of the CRM has the state that it sends.
              * @enum {string}
              */
             confirmation: "BOOKED" | "REQUESTED";
@@ -2365,7 +2365,7 @@ export interface components {
             /** @description Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected. */
             changeNotice?: number;
             /**
-             * @description Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.
+             * @description Whether what a person books on the page is `BOOKED` at once, or `REQUESTED` until the provider confirms. A booking of the CRM has the state that it sends.
              * @enum {string}
              */
             confirmation?: "BOOKED" | "REQUESTED";

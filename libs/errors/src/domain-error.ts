@@ -2,7 +2,7 @@ import { type ErrorCode, errorCodes } from './error-codes.ts';
 import type { DomainCategory } from './error-table.ts';
 
 /** Why a slot cannot be booked (interface 10.2). */
-export type SlotReason = 'taken' | 'full' | 'private' | 'closed' | 'blocked' | 'too_soon' | 'too_late';
+export type SlotReason = 'taken' | 'full' | 'private' | 'closed' | 'off_raster' | 'blocked' | 'too_soon' | 'too_late';
 
 /** One invalid field: a JSON pointer into the request's body, and what is wrong with it. */
 export interface FieldError {

@@ -1081,7 +1081,7 @@ BEGIN
           WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
-    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := no_step_answer(opening, slot_start, minutes); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
     IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(
@@ -1128,7 +1128,8 @@ BEGIN
   ELSE
     is_hidden := target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target));
     rejection := CASE
-      WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
+      WHEN target.state <> 'ACTIVE' THEN closed_answer('The appointment is cancelled. Book another slot.')
+      WHEN is_hidden THEN closed_answer('The appointment was made by a booking, and lies in no bookable timeslot any more.')
       WHEN NOT target.accept_bookings THEN unavailable_answer('private')
       WHEN is_blocked THEN unavailable_answer('blocked')
       WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;
@@ -1138,6 +1139,14 @@ BEGIN
   END IF;
   RETURN NEXT;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.closed_answer(cause text)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT error_answer('slot.unavailable', jsonb_build_object('reason', 'closed', 'text', cause))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.confirm_attendance(request jsonb)
@@ -1912,7 +1921,7 @@ CREATE OR REPLACE FUNCTION public.missing_timeslot_answer(reference text)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT CASE WHEN reference LIKE '%@hours' THEN unavailable_answer('closed') ELSE error_answer('timeslot.not_found') END
+  SELECT CASE WHEN reference LIKE '%@hours' THEN closed_answer('The opening hours have changed, and have removed the timeslot. List the slots again.') ELSE error_answer('timeslot.not_found') END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.moment_json(moment timestamp with time zone)
@@ -2077,6 +2086,31 @@ CREATE OR REPLACE FUNCTION public.no_seat_answer(appointment appointment)
 AS $function$
   SELECT error_answer('participation.capacity_exhausted', CASE WHEN appointment.capacity = 0 THEN
     '{"text": "The appointment has a capacity of 0: it has no seats."}' ELSE '{}' END::jsonb)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.no_step_answer(timeslot timeslot, slot_start timestamp with time zone, minutes integer)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  steps text := format('The timeslot has steps of %s minutes, from %s to %s', timeslot.raster, moment_json(timeslot.starts_at), moment_json(timeslot.ends_at));
+  last_step bigint := floor((extract(epoch FROM timeslot.ends_at - timeslot.starts_at) / 60 - minutes) / timeslot.raster);
+  before_start bigint := ceil(extract(epoch FROM slot_start - timeslot.starts_at) / 60 / timeslot.raster) - 1;
+  starts text;
+BEGIN
+  IF timeslot.state <> 'BOOKABLE' THEN RETURN closed_answer('The timeslot is not bookable: its state is not BOOKABLE.'); END IF;
+  IF timeslot.default_capacity < 1 THEN RETURN closed_answer('The timeslot is not bookable: its defaultCapacity is 0.'); END IF;
+  IF minutes % timeslot.raster <> 0 OR last_step < 0 THEN
+    RETURN error_answer('slot.unavailable', jsonb_build_object('reason', 'off_raster', 'text', steps || ': the duration must be a multiple of them, and fit in.'));
+  END IF;
+  SELECT string_agg(DISTINCT moment_json(timeslot.starts_at + make_interval(mins => (step * timeslot.raster)::integer)), ' or ')
+    INTO starts
+    FROM unnest(ARRAY[least(before_start, last_step), greatest(before_start + 1, 0)]) AS step
+   WHERE step BETWEEN 0 AND last_step;
+  RETURN error_answer('slot.unavailable', jsonb_build_object(
+    'reason', 'off_raster', 'text', format('%s: the nearest starts of a slot of %s minutes are %s. List the slots to see what is free.', steps, minutes, starts)));
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION public.note_invited(the_crm text, the_invitation uuid, the_customer uuid, the_participation uuid)
@@ -2728,6 +2762,7 @@ BEGIN
         'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
         'previous', told_before(request),
         'selfService', coalesce(rules.self_service, rules.page, false),
+        'hasPublicPage', coalesce(rules.page AND rules.access = 'PUBLIC', false),
         'cancellableUntil', CASE WHEN rights.is_cancellable THEN rights.cancellable_until END,
         'movableUntil', CASE WHEN rights.is_movable THEN rights.movable_until END)
       FROM participation
@@ -3655,7 +3690,10 @@ BEGIN
       'text', format('A participation cannot be moved to %s; create a new one instead.', wanted),
       'errors', jsonb_build_array(jsonb_build_object('pointer', '/state', 'detail', format('cannot be %s in an update', wanted)))));
   END IF;
-  IF is_active(wanted) AND appointment_state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;
+  IF is_active(wanted) AND appointment_state <> 'ACTIVE' THEN
+    RETURN error_answer('appointment.cancelled', CASE present WHEN 'CANCELED' THEN jsonb_build_object('text',
+      'The booking was cancelled, and its appointment with it. Neither comes back: list the slots, and book again with a new reference.') ELSE '{}' END);
+  END IF;
   IF EXISTS (SELECT FROM transitions() WHERE from_state = present AND to_state = wanted) THEN RETURN NULL; END IF;
   RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format(
     'A participation that is %s cannot become %s; allowed from here: %s.', present, wanted,
@@ -3687,9 +3725,7 @@ AS $function$
     WHEN 'taken' THEN 'The place is taken by another appointment.'
     WHEN 'full' THEN 'All seats of the appointment are taken.'
     WHEN 'private' THEN 'The appointment is not publicly bookable.'
-    WHEN 'closed' THEN
-      'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
-      'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
+    WHEN 'closed' THEN 'The slot is not offered any more.'
     WHEN 'blocked' THEN 'The resource is blocked at that time.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))

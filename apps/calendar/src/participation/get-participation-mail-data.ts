@@ -49,6 +49,8 @@ export interface ParticipationMailData {
   previous: PreviousAppointment | null;
   /** Whether the mail has the person's link. */
   selfService: boolean;
+  /** Whether everybody can book on a page of the provider. */
+  hasPublicPage: boolean;
   /** Until when the person can cancel by it; null: no longer. */
   cancellableUntil: string | null;
   /** The same for moving it. */

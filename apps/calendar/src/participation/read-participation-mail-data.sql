@@ -42,6 +42,7 @@ BEGIN
         'address', appointment.address, 'priceValue', appointment.price_value, 'priceCurrency', appointment.price_currency,
         'previous', told_before(request),
         'selfService', coalesce(rules.self_service, rules.page, false),
+        'hasPublicPage', coalesce(rules.page AND rules.access = 'PUBLIC', false),
         'cancellableUntil', CASE WHEN rights.is_cancellable THEN rights.cancellable_until END,
         'movableUntil', CASE WHEN rights.is_movable THEN rights.movable_until END)
       FROM participation

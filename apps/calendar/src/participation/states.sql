@@ -36,7 +36,10 @@ BEGIN
       'text', format('A participation cannot be moved to %s; create a new one instead.', wanted),
       'errors', jsonb_build_array(jsonb_build_object('pointer', '/state', 'detail', format('cannot be %s in an update', wanted)))));
   END IF;
-  IF is_active(wanted) AND appointment_state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;
+  IF is_active(wanted) AND appointment_state <> 'ACTIVE' THEN
+    RETURN error_answer('appointment.cancelled', CASE present WHEN 'CANCELED' THEN jsonb_build_object('text',
+      'The booking was cancelled, and its appointment with it. Neither comes back: list the slots, and book again with a new reference.') ELSE '{}' END);
+  END IF;
   IF EXISTS (SELECT FROM transitions() WHERE from_state = present AND to_state = wanted) THEN RETURN NULL; END IF;
   RETURN error_answer('participation.move_not_allowed', jsonb_build_object('text', format(
     'A participation that is %s cannot become %s; allowed from here: %s.', present, wanted,

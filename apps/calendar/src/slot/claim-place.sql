@@ -13,18 +13,44 @@ CREATE OR REPLACE FUNCTION unavailable_answer(reason text) RETURNS jsonb LANGUAG
     WHEN 'taken' THEN 'The place is taken by another appointment.'
     WHEN 'full' THEN 'All seats of the appointment are taken.'
     WHEN 'private' THEN 'The appointment is not publicly bookable.'
-    WHEN 'closed' THEN
-      'This is not a bookable slot: the timeslot is hidden or has no capacity, or the slot is not on its raster or not within it, or the appointment is cancelled, '
-      'or it was made by a booking and lies in no bookable timeslot, or the opening hours have changed.'
+    WHEN 'closed' THEN 'The slot is not offered any more.'
     WHEN 'blocked' THEN 'The resource is blocked at that time.'
     WHEN 'too_soon' THEN 'The slot begins in the past, or sooner than the minimum notice of the provider allows.'
     WHEN 'too_late' THEN 'The slot begins after the horizon of the provider.' END))
 $$;
 
+-- What makes a timeslot or an appointment closed, for those who have to change it.
+CREATE OR REPLACE FUNCTION closed_answer(cause text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT error_answer('slot.unavailable', jsonb_build_object('reason', 'closed', 'text', cause))
+$$;
+
+-- Why a slot is not a step of its timeslot, with the nearest starts before and after the given one at which a slot of this length can begin, whether they are free or
+-- not.
+CREATE OR REPLACE FUNCTION no_step_answer(timeslot timeslot, slot_start timestamptz, minutes integer) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  steps text := format('The timeslot has steps of %s minutes, from %s to %s', timeslot.raster, moment_json(timeslot.starts_at), moment_json(timeslot.ends_at));
+  last_step bigint := floor((extract(epoch FROM timeslot.ends_at - timeslot.starts_at) / 60 - minutes) / timeslot.raster);
+  before_start bigint := ceil(extract(epoch FROM slot_start - timeslot.starts_at) / 60 / timeslot.raster) - 1;
+  starts text;
+BEGIN
+  IF timeslot.state <> 'BOOKABLE' THEN RETURN closed_answer('The timeslot is not bookable: its state is not BOOKABLE.'); END IF;
+  IF timeslot.default_capacity < 1 THEN RETURN closed_answer('The timeslot is not bookable: its defaultCapacity is 0.'); END IF;
+  IF minutes % timeslot.raster <> 0 OR last_step < 0 THEN
+    RETURN error_answer('slot.unavailable', jsonb_build_object('reason', 'off_raster', 'text', steps || ': the duration must be a multiple of them, and fit in.'));
+  END IF;
+  SELECT string_agg(DISTINCT moment_json(timeslot.starts_at + make_interval(mins => (step * timeslot.raster)::integer)), ' or ')
+    INTO starts
+    FROM unnest(ARRAY[least(before_start, last_step), greatest(before_start + 1, 0)]) AS step
+   WHERE step BETWEEN 0 AND last_step;
+  RETURN error_answer('slot.unavailable', jsonb_build_object(
+    'reason', 'off_raster', 'text', format('%s: the nearest starts of a slot of %s minutes are %s. List the slots to see what is free.', steps, minutes, starts)));
+END
+$$;
+
 -- What a booking answers that names a timeslot which does not exist. One that was made from hours has been removed with them: others can be offered instead, as
 -- when it had been hidden.
 CREATE OR REPLACE FUNCTION missing_timeslot_answer(reference text) RETURNS jsonb LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN reference LIKE '%@hours' THEN unavailable_answer('closed') ELSE error_answer('timeslot.not_found') END
+  SELECT CASE WHEN reference LIKE '%@hours' THEN closed_answer('The opening hours have changed, and have removed the timeslot. List the slots again.') ELSE error_answer('timeslot.not_found') END
 $$;
 
 CREATE OR REPLACE FUNCTION is_unavailable(answer jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
@@ -80,7 +106,7 @@ BEGIN
           WHERE id <> ALL (locked)) THEN
       rejection := retry_answer('stale'); RETURN NEXT; RETURN;
     END IF;
-    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := unavailable_answer('closed'); RETURN NEXT; RETURN; END IF;
+    IF NOT is_step(opening, slot_start, slot_end) THEN rejection := no_step_answer(opening, slot_start, minutes); RETURN NEXT; RETURN; END IF;
     -- It was hidden, or elsewhere, when the locks were taken.
     IF opening.id <> ALL (locked) THEN rejection := retry_answer('stale'); RETURN NEXT; RETURN; END IF;
     overlapping := ARRAY(
@@ -127,7 +153,8 @@ BEGIN
   ELSE
     is_hidden := target.when_empty IS NOT NULL AND NOT EXISTS (SELECT FROM offering_timeslots(target));
     rejection := CASE
-      WHEN target.state <> 'ACTIVE' OR is_hidden THEN unavailable_answer('closed')
+      WHEN target.state <> 'ACTIVE' THEN closed_answer('The appointment is cancelled. Book another slot.')
+      WHEN is_hidden THEN closed_answer('The appointment was made by a booking, and lies in no bookable timeslot any more.')
       WHEN NOT target.accept_bookings THEN unavailable_answer('private')
       WHEN is_blocked THEN unavailable_answer('blocked')
       WHEN target.taken >= target.capacity THEN unavailable_answer('full') END;

@@ -77,7 +77,8 @@ const changeNotice = integer({
     'Requests of the CRM are not affected.',
 });
 const confirmation = oneOf(enumNames(Confirmation), {
-  description: 'Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms.',
+  description:
+    'Whether what a person books on the page is `BOOKED` at once, or `REQUESTED` until the provider confirms. A booking of the CRM has the state that it sends.',
 });
 const selfServiceText = 'Whether mails about a booking have a link by which the person sees, moves and cancels it.';
 const page = Type.Boolean({ description: 'Whether the provider has a public booking page, at `pageUrl`.' });

@@ -5,7 +5,7 @@ import {
   type ChangeBookingResponse,
   ParticipationState,
 } from '@scheduling/contracts/calendar/v1';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { type Static, type TObject, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import {
@@ -24,8 +24,9 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
-import { type Fault, invalidRequest } from '../problem.ts';
+import { type Fault, invalidRequest, type RequestError } from '../problem.ts';
 import { problems, wrapped } from '../schemas.ts';
+import { toRequestError } from '../validation.ts';
 import { priceInput } from './appointment-schemas.ts';
 import { customerExample, newCustomerFields } from './customers.ts';
 import { jsonType } from './json-stream.ts';
@@ -39,7 +40,7 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
   return async (app) => {
     app.post(
       '/provider/:providerRef/bookings',
-      { schema: createBookingSchema, preValidation: refuseTwoPlaces },
+      { schema: createBookingSchema, preValidation: refuseTwoPlaces, schemaErrorFormatter: nameBothPlaces },
       async (request, reply) => {
         const { params, body, query } = request;
         const answer = await bookings.bookSlot(params, {
@@ -92,6 +93,18 @@ async function refuseTwoPlaces({ body }: FastifyRequest): Promise<void> {
   const fields = Object(body) as Record<string, unknown>;
   if (given(fields['appointmentReference']) !== undefined)
     refuse(withFields(fields, Object.keys(timeslotFields), notWith('appointmentReference')));
+}
+
+/** Who names no place learns of both ways to name one. */
+function nameBothPlaces(errors: FastifySchemaValidationError[], part: string): RequestError {
+  const message = 'is required, with start and productReference, unless appointmentReference is given';
+  const [name, instancePath] = ['timeslotReference', '/timeslotReference'];
+  const isMissing = ({ keyword, params }: FastifySchemaValidationError): boolean =>
+    keyword === 'required' && params['missingProperty'] === name;
+  return toRequestError(
+    errors.map((error) => (isMissing(error) ? { ...error, keyword: 'place', instancePath, message } : error)),
+    part,
+  );
 }
 
 /**
@@ -265,7 +278,7 @@ const createBookingSchema = {
   summary: 'Book a slot',
   description:
     'Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is ' +
-    'returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `blocked`, `too_soon` or `too_late`.',
+    'returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `off_raster`, `blocked`, `too_soon` or `too_late`.',
   tags: ['Slots and bookings'],
   params: providerParams,
   headers: idempotencyHeaders,

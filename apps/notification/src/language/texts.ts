@@ -49,6 +49,8 @@ export interface Texts {
     request: LinkTexts;
     /** By which the person says so. */
     attend: string;
+    /** To the booking page, after the end of a booking. */
+    again: string;
   };
   /** Whom to ask. */
   contact: {

@@ -57,6 +57,7 @@ interface Change {
   crm?: Partial<Crm>;
   actor?: string;
   link?: string;
+  page?: string;
 }
 
 const confirmed: MailOfChange = { template: 'booking-confirmed', calendar: 'REQUEST' };
@@ -106,6 +107,7 @@ function compose(facts: Facts, change: Change = {}): MailContent {
       known: undefined,
     }),
     link: change.link,
+    page: change.page,
     writtenAt: new Date('2030-06-01T00:00:00Z'),
   });
 }
@@ -464,6 +466,15 @@ describe('the person’s link', () => {
     expect(content.text).toContain(
       '\nTo book another time, or if you have any questions, just reply to this email or contact Yoga & Co: desk@yoga.example, +49 30 1, ask Mia\n',
     );
+  });
+
+  it('is after that to the booking page, if the provider has one, where the person can book again', () => {
+    const page = 'https://booking.example/book/1';
+    const content = compose({}, { link, page, mail: cancelled });
+    expect(sectionsOf(content)).toContain(`Book another time:\n${page}`);
+    expect(sectionsOf(content)).toContain(`Your booking:\n${link}`);
+    expect(content.html).toContain(`href="${page}"`);
+    expect(compose({}, { link, page }).text).not.toContain(page);
   });
 
   it('needs no contact', () => {

@@ -47,6 +47,8 @@ export interface ParticipationMail {
   organizer: CalendarOrganizer;
   /** The person's link to the booking. */
   link?: string | undefined;
+  /** On which everybody can book. */
+  page?: string | undefined;
   writtenAt: Date;
 }
 

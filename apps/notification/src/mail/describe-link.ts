@@ -13,6 +13,8 @@ export interface LinkFacts {
   provider: Provider;
   /** Absent: the mail has none. */
   link?: string | undefined;
+  /** On which the person can book again. */
+  page?: string | undefined;
 }
 
 /** The link, with what can be done by it and until when, if that is certain. */
@@ -26,8 +28,9 @@ export function actionOf(facts: LinkFacts, { texts, locale }: Language): MailPar
   return { label, url, notes: [until(formatMoment(deadline, provider.timeZone, locale))] };
 }
 
-/** By which the person says that they will be there; only in a reminder. */
-export function replyOf({ mail, link }: LinkFacts, { link: texts }: Texts): MailParts['reply'] {
+/** By which the person says that they will be there, in a reminder, or books again, after the end of a booking. */
+export function replyOf({ mail, link, page }: LinkFacts, { link: texts }: Texts): MailParts['reply'] {
+  if (hasEnded(mail)) return page === undefined ? undefined : { label: texts.again, url: page };
   if (link === undefined || mail.template !== 'booking-reminder') return undefined;
   return { label: texts.attend, url: `${link}/attend` };
 }

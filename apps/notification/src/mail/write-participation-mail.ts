@@ -30,7 +30,7 @@ export async function writeParticipationMail(
   dependencies: NotificationDependencies,
   { crmId, participationId, version, mail, actor, mailData }: ChangeMail,
 ): Promise<Omit<MailIntent, 'eventId'> | undefined> {
-  const { database, findSenders, senderAddress } = dependencies;
+  const { database, findSenders, senderAddress, pageUrl } = dependencies;
   const { customerId = participationId, providerId } = mailData;
   const { template, calendar: calendarMethod } = mail;
   const [recipient, senders, organizers] = await Promise.all([
@@ -59,6 +59,7 @@ export async function writeParticipationMail(
     senderAddress,
     organizer,
     link,
+    page: mailData.hasPublicPage ? `${pageUrl}/book/${providerId}` : undefined,
     writtenAt: new Date(),
   });
   const event =

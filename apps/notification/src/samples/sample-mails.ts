@@ -230,6 +230,7 @@ function aboutLife(situation: Situation, life: Sample[]): SampleMail[] {
       recipient: recipientOf(situation),
       mailData: mailDataOf(sample, life[index - 1]),
       link,
+      page: 'https://booking.example/book/studio',
     });
     mails.push({ template, language: crm.language, content, before: mails.at(-1)?.content });
   }

@@ -210,6 +210,7 @@ export const texts: PartialTexts = {
       until: (time) => `Sie können die Anfrage bis ${time} stornieren.`,
     },
     attend: 'Ich komme',
+    again: 'Neuen Termin buchen',
   },
   contact: {
     later: (whom) => `Danach wenden Sie sich bitte ${whom}`,

@@ -209,6 +209,7 @@ export const texts: Texts = {
       until: (time) => `You can cancel the request until ${time}.`,
     },
     attend: 'I will be there',
+    again: 'Book another time',
   },
   contact: {
     later: (whom) => `After that, please contact ${whom}`,

@@ -819,7 +819,11 @@ export interface GetParticipationMailDataResponse {
     | undefined;
   /** Of a participant who was embedded in the creation of the appointment, as name and email are. */
   mobile?: string | undefined;
-  note?: string | undefined;
+  note?:
+    | string
+    | undefined;
+  /** Whether everybody can book on a page of the provider, by its rules. Absent from a version that does not say. */
+  hasPublicPage?: boolean | undefined;
 }
 
 export interface GetParticipationLinkRequest {
@@ -6129,6 +6133,7 @@ function createBaseGetParticipationMailDataResponse(): GetParticipationMailDataR
     contactReference: undefined,
     mobile: undefined,
     note: undefined,
+    hasPublicPage: undefined,
   };
 }
 
@@ -6193,6 +6198,9 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     }
     if (message.note !== undefined) {
       writer.uint32(162).string(message.note);
+    }
+    if (message.hasPublicPage !== undefined) {
+      writer.uint32(168).bool(message.hasPublicPage);
     }
     return writer;
   },
@@ -6370,6 +6378,14 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
             message.note = reader.string();
             continue;
           }
+          case 21: {
+            if (tag !== 168) {
+              break;
+            }
+
+            message.hasPublicPage = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6411,6 +6427,7 @@ export const GetParticipationMailDataResponse: MessageFns<GetParticipationMailDa
     message.contactReference = object.contactReference ?? undefined;
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
+    message.hasPublicPage = object.hasPublicPage ?? undefined;
     return message;
   },
 };
@@ -21054,7 +21071,7 @@ export const BookingServiceService = {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, off_raster, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot: {
     path: "/scheduling.calendar.v1.BookingService/BookSlot" as const,
@@ -21117,7 +21134,7 @@ export interface BookingServiceServer extends UntypedServiceImplementation {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, off_raster, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot: handleUnaryCall<BookSlotRequest, BookSlotResponse>;
   /**
@@ -21148,7 +21165,7 @@ export interface BookingServiceClient extends Client {
    * Books a slot: joins its open appointment, or makes one. A reference that exists: for the same place and customer the booking is answered as it is
    * (created = false), otherwise the request is refused. INVALID_ARGUMENT (booking.invalid), NOT_FOUND (provider.not_found, timeslot.not_found,
    * appointment.not_found, customer.not_found, participation.not_found when a repeated request finds it gone), FAILED_PRECONDITION (slot.unavailable
-   * with a reason: taken, full, private, closed, blocked, too_soon or too_late; participation.reference_taken).
+   * with a reason: taken, full, private, closed, off_raster, blocked, too_soon or too_late; participation.reference_taken).
    */
   bookSlot(
     request: BookSlotRequest,
