@@ -37,6 +37,7 @@ describe('customers (interface 4.4)', () => {
       mobile: '+44 1',
       note: 'Likes\ntea',
       language: 'en',
+      metadata: { tier: 'gold' },
     });
     const created = await crm.post(customers(), customer);
     expect(created.status).toBe(201);
@@ -53,7 +54,7 @@ describe('customers (interface 4.4)', () => {
     const customer = newCustomer();
     expect((await crm.post(customers(), customer)).body).toStrictEqual({
       'api-info': { version: '1' },
-      customer: { ...customer, email: null, mobile: null, note: null, language: null },
+      customer: { ...customer, email: null, mobile: null, note: null, language: null, metadata: null },
     });
   });
 
@@ -128,6 +129,7 @@ describe('customers (interface 4.4)', () => {
         mobile: null,
         note: null,
         language: null,
+        metadata: null,
       }),
     );
     for (const person of people) await crm.post(`${own.at}/customers`, person);

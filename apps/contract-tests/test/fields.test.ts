@@ -296,6 +296,14 @@ const priceFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/price/currency`, kind: oneOf('EUR', 'CHF'), required: true, refuses: ['USD'] },
 ];
 
+const pairs = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`key-${index}`, 'value']));
+const metadataFields = (pointer: string): Field[] => [
+  { pointer: `${pointer}/metadata`, kind: object, accepts: [{}, pairs(20)], refuses: [pairs(21)] },
+  { pointer: `${pointer}/metadata/tier`, kind: text, maxLength: 500, nullable: false, refuses: [''] },
+];
+const metadata = { tier: 'gold' };
+
 const optionalCustomerFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/email`, kind: emailAddress },
   { pointer: `${pointer}/mobile`, kind: line },
@@ -305,6 +313,7 @@ const optionalCustomerFields = (pointer: string): Field[] => [
     kind: { ...line, accepts: () => ['de', 'en-GB', 'zh-Hant'] },
     refuses: ['not a tag', '1', 'x'],
   },
+  ...metadataFields(pointer),
 ];
 
 /** Those of an appointment that can be changed later. */
@@ -663,6 +672,7 @@ const operations: Record<string, Operation> = {
         mobile: '1',
         note: 'n',
         language: 'de',
+        metadata,
       },
       state: 'RESERVED',
       message: 'm',
@@ -803,6 +813,7 @@ const operations: Record<string, Operation> = {
       mobile: '1',
       note: 'n',
       language: 'de',
+      metadata,
     }),
     send: (body) => crm.post(`${practice.at}/customers`, body),
     fields: [
@@ -813,7 +824,7 @@ const operations: Record<string, Operation> = {
     ],
   },
   'update customer (4.4)': {
-    body: () => ({ userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de' }),
+    body: () => ({ userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de', metadata }),
     send: (body) => crm.put(`${practice.at}/customers/${encodeURIComponent(practice.customer)}`, body),
     fields: [
       {
@@ -930,6 +941,40 @@ describe('date-times', () => {
   });
 });
 
+describe('a key of metadata', () => {
+  const accepted = ['a', 'A.b_c-9', 'x'.repeat(40), '7', 'constructor', 'toString'];
+  const refused = ['', 'x'.repeat(41), 'a b', 'ä', 'a/b', 'a~b', 'a[b]', 'a\nb'];
+  const send = (body: object) => crm.put<Problem>(`${practice.at}${path`/customers/${practice.customer}`}`, body);
+
+  it('is short and made of a few characters', async () => {
+    const kept = Object.fromEntries(accepted.map((key) => [key, key]));
+    expect(await send({ metadata: kept })).toMatchObject({ status: 200, body: { customer: { metadata: kept } } });
+    for (const key of refused) {
+      const answer = await send({ metadata: { good: '1', [key]: '1' } });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
+      expect(pointersOf(answer)).toEqual([`/metadata/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`]);
+    }
+    const dangerous = JSON.parse('{"metadata":{"__proto__":"1"}}') as object;
+    expect(await send(dangerous)).toMatchObject({ status: 400, body: { code: 'request.malformed' } });
+  });
+
+  it('is the same in a query', async () => {
+    const customers = `${practice.at}/customers`;
+    for (const key of accepted)
+      expect(await crm.get(customers, { query: { [`metadata[${key}]`]: 'x' } })).toMatchObject({ status: 200 });
+    for (const key of [...refused, '__proto__', 'a][b'])
+      expect(await faults(customers, { [`metadata[${key}]`]: 'x', 'metadata[good]': '1' })).toEqual([
+        `metadata[${key}]`,
+      ]);
+    expect(await faults(customers, { metadata: 'x', 'metadata[good]': '1' })).toEqual(['metadata']);
+    expect(await faults(customers, { 'metadata[good]': '' })).toEqual(['metadata[good]']);
+    expect(await faults(customers, { 'metadata[good]': 'x'.repeat(501) })).toEqual(['metadata[good]']);
+    expect(await faults(`${customers}?metadata[good]=1&metadata[good]=2`, {})).toEqual(['metadata[good]']);
+    const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`metadata[k${index}]`, 'x']));
+    expect(await faults(customers, many)).toEqual(['metadata']);
+  });
+});
+
 describe('several invalid fields', () => {
   it.each(Object.entries(operations).filter(([, { fields }]) => fields.some(({ required }) => required)))(
     'are all reported: %s',
@@ -1032,12 +1077,6 @@ describe('bodies', () => {
 });
 
 describe('query parameters', () => {
-  const faults = async (address: string, query: Record<string, string>): Promise<string[]> => {
-    const { status, body } = await crm.get<Problem>(address, { query });
-    expect(status).toBe(400);
-    return body.errors!.map(({ parameter }) => String(parameter)).sort();
-  };
-
   it('are all checked, and reported as parameters', async () => {
     const appointments = `${practice.at}/appointments`;
     expect(
@@ -1111,6 +1150,13 @@ async function expectRefused(
 async function expectAccepted(operation: Operation, body: Record<string, unknown>, value: unknown): Promise<void> {
   const answer = await operation.send(body);
   expect([200, 201, 202], `${describeValue(value)}: ${answer.text.slice(0, 1_000)}`).toContain(answer.status);
+}
+
+/** The parameters that are reported. */
+async function faults(address: string, query: Record<string, string>): Promise<string[]> {
+  const { status, body } = await crm.get<Problem>(address, { query });
+  expect(status).toBe(400);
+  return body.errors!.map(({ parameter }) => String(parameter)).sort();
 }
 
 function pointersOf({ body }: Answer<Problem>): (string | undefined)[] {

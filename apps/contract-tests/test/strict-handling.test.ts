@@ -256,12 +256,15 @@ function requiredQuery({ operation }: Place): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, '2031-03-03T09:00']));
 }
 
-/** A copy with an unknown field in each of its objects, and the pointers to these fields. */
+/**
+ * A copy with an unknown field in each of its objects, and the pointers to these fields. Those of metadata have any
+ * names.
+ */
 function withUnknownFields(body: unknown): { changed: unknown; pointers: string[] } {
   const pointers: string[] = [];
   const change = (node: unknown, pointer: string): unknown => {
     if (Array.isArray(node)) return node.map((each, index) => change(each, `${pointer}/${index}`));
-    if (typeof node !== 'object' || node === null) return node;
+    if (typeof node !== 'object' || node === null || pointer.endsWith('/metadata')) return node;
     pointers.push(`${pointer}/capicity`);
     const entries = Object.entries(node).map(([name, value]) => [name, change(value, `${pointer}/${name}`)]);
     return { ...Object.fromEntries(entries), capicity: { a: 1 } };

@@ -7,7 +7,7 @@ import {
 import { DomainError } from '@scheduling/errors';
 import type { Broker } from '@scheduling/events';
 import type { Loop } from '@scheduling/runtime';
-import { type HostedService, hostOperatorService, hostService, withoutNulls } from '@scheduling/rpc';
+import { type HostedService, hostOperatorService, hostService, metadataPairs, withoutNulls } from '@scheduling/rpc';
 import { callers } from './callers.ts';
 import { confirmCustomer } from './customer/confirm-customer.ts';
 import { createCustomer } from './customer/create-customer.ts';
@@ -42,16 +42,18 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
         return withoutNulls({ name: userName, email, language, mobile, note });
       },
       listCustomers: async function* (request, signal) {
-        for await (const { customers, nextCursor } of listCustomers(dependencies, request, signal))
+        const query = { ...request, metadata: metadataPairs(request.metadata) };
+        for await (const { customers, nextCursor } of listCustomers(dependencies, query, signal))
           yield { customers: customers.map(toMessage), nextCursor };
       },
       listCustomerReferences: async (request) => ({ customers: await listCustomerReferences(dependencies, request) }),
-      createCustomer: async (request) => {
-        if (request.forBooking === true) {
-          const { customer, provisional } = await prepareCustomer(dependencies, request);
+      createCustomer: async ({ forBooking, ...request }) => {
+        const content = { ...request, metadata: metadataPairs(request.metadata) };
+        if (forBooking === true) {
+          const { customer, provisional } = await prepareCustomer(dependencies, content);
           return { customer: toMessage(customer), created: false, provisional };
         }
-        const { customer, created } = await createCustomer(dependencies, request);
+        const { customer, created } = await createCustomer(dependencies, content);
         return { customer: toMessage(customer), created };
       },
       settleCustomer: async (request) => ({
@@ -61,7 +63,10 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
         await dropCustomer(dependencies.database, request);
         return {};
       },
-      updateCustomer: async (request) => ({ customer: toMessage(await updateCustomer(dependencies, request)) }),
+      updateCustomer: async (request) => {
+        const update = { ...request, metadata: metadataPairs(request.metadata) };
+        return { customer: toMessage(await updateCustomer(dependencies, update)) };
+      },
       confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),
       deleteCustomer: async (request) => {
         await deleteCustomer(dependencies, request);
@@ -107,5 +112,10 @@ function toErasureMessage(row: ListedErasure): Erasure {
 }
 
 function toMessage(row: CustomerRow): Customer {
-  return { ...withoutNulls(row), customerReference: row.reference };
+  const { metadata, ...customer } = row;
+  return {
+    ...withoutNulls(customer),
+    customerReference: row.reference,
+    metadata: metadata === null ? undefined : { pairs: metadata },
+  };
 }

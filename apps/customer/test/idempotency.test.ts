@@ -16,6 +16,7 @@ const newCustomer = (crmId: string): CreateCustomerRequest => ({
   providerReference: 'p1',
   customerReference: randomUUID(),
   userName: 'Name',
+  metadata: { pairs: { tier: 'gold' } },
 });
 
 const customers = repeatable<CreateCustomerRequest>({

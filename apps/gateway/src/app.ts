@@ -10,6 +10,7 @@ import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
+import { readDeepObjects } from './deep-objects.ts';
 import { removeUnknownFields } from './known-fields.ts';
 import { serveGuides } from './guides.ts';
 import { serveDocumentation } from './openapi.ts';
@@ -112,6 +113,7 @@ function crmRoutes(
     requireKey(scope, dependencies.keyRing, createRateLimiter(), strangers);
     refuseCompressedBodies(scope);
     admission.guard(scope);
+    readDeepObjects(scope);
     offerStrictHandling(scope);
     removeUnknownFields(scope);
     passOnIdempotencyKeys(scope);

@@ -3,7 +3,11 @@ import { given } from './fields.ts';
 
 /** The parts of a schema that define which fields a request can have, how long they may be, and in which format. */
 export interface BodySchema {
+  type?: string | string[];
   properties?: Record<string, BodySchema>;
+  /** Of an object whose fields have any names. */
+  additionalProperties?: BodySchema;
+  maxProperties?: number;
   items?: BodySchema;
   maxItems?: number;
   maxLength?: number;
@@ -26,6 +30,9 @@ const nothing: BodySchema = { properties: {} };
  * kind, and those of the other kind that are null or empty, which means that they are absent.
  */
 export function fieldsOf(value: object, schema: BodySchema): Record<string, BodySchema> | undefined {
+  const { additionalProperties } = schema;
+  if (additionalProperties !== undefined)
+    return Object.fromEntries(Object.keys(value).map((name) => [name, additionalProperties]));
   if (schema.if === undefined) return schema.properties;
   const [field = ''] = schema.if.required;
   const isAbsent = (name: string): boolean => given((value as Record<string, unknown>)[name]) === undefined;

@@ -26,7 +26,7 @@ function createAjv(coerceTypes: boolean): Ajv {
     allowUnionTypes: true,
     verbose: false,
   });
-  ajv.addKeyword('documentedEnum');
+  for (const keyword of ['documentedEnum', 'style', 'explode']) ajv.addKeyword(keyword);
   for (const [name, { passes }] of Object.entries(formats)) {
     ajv.addFormat(name, {
       type: 'string',
@@ -65,6 +65,8 @@ function findOversized(value: unknown, schema: BodySchema, pointer = ''): Fastif
     if (value.length > maxItems) return tooLong('maxItems', maxItems);
     return items === undefined ? [] : value.flatMap((each, index) => findOversized(each, items, `${pointer}/${index}`));
   }
+  const { maxProperties = Number.POSITIVE_INFINITY } = schema;
+  if (Object.keys(value).length > maxProperties) return tooLong('maxProperties', maxProperties);
   const fields = fieldsOf(value, schema) ?? {};
   return Object.entries(value).flatMap(([name, each]) =>
     Object.hasOwn(fields, name) ? findOversized(each, fields[name]!, `${pointer}/${escapePointer(name)}`) : [],
@@ -79,6 +81,8 @@ export function toRequestError(errors: FastifySchemaValidationError[], part: str
   for (const error of errors) {
     // The result of an if/then/else as a whole; the faults within it are listed individually.
     if (error.keyword === 'if') continue;
+    // Why a name does not pass; that it does not is listed, too.
+    if (error.schemaPath.includes('/propertyNames/')) continue;
     const pointer = pointerOf(error);
     if (faults.has(pointer)) continue;
     if (faults.size === maxFaults) break;
@@ -92,13 +96,14 @@ export function toRequestError(errors: FastifySchemaValidationError[], part: str
 function faultOfParameter({ params }: FastifySchemaValidationError, pointer: string, detail: string): Fault {
   const isInstant = params['format'] === 'date-time-local' || params['format'] === 'instant';
   return {
-    parameter: unescapePointer(pointer),
+    parameter: parameterOf(pointer),
     detail: isInstant ? `${detail}; in an address, the + of an offset is written %2B` : detail,
   };
 }
 
 function pointerOf({ keyword, instancePath, params }: FastifySchemaValidationError): string {
-  return keyword === 'required' ? `${instancePath}/${escapePointer(String(params['missingProperty']))}` : instancePath;
+  const name = (keyword === 'required' ? params['missingProperty'] : params['propertyName']) as string | undefined;
+  return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`;
 }
 
 function detailOf({ keyword, params, message }: FastifySchemaValidationError): string {
@@ -117,6 +122,10 @@ function detailOf({ keyword, params, message }: FastifySchemaValidationError): s
       return 'must not be empty';
     case 'maxItems':
       return `must not have more than ${String(params['limit'])} elements`;
+    case 'maxProperties':
+      return `must not have more than ${String(params['limit'])} pairs`;
+    case 'propertyNames':
+      return 'must have a name of 1 to 40 of the characters A-Z a-z 0-9 _ . -';
     case 'uniqueItems':
       return 'must not have the same element twice';
     case 'minimum':
@@ -146,6 +155,11 @@ const typeNames: Record<string, string[]> = {
   null: ['null'],
 };
 
-function unescapePointer(pointer: string): string {
-  return pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
+/** The member of an object is named as in the query, `metadata[tier]`. */
+function parameterOf(pointer: string): string {
+  const [name, ...members] = pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return [name, ...members.map((member) => `[${member}]`)].join('');
 }

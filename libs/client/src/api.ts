@@ -2190,6 +2190,10 @@ export interface components {
                  * @description Language tag such as `de` or `en`, for e-mails to the customer.
                  */
                 language?: string | null;
+                /** @description What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+                metadata?: {
+                    [key: string]: string;
+                } | null;
             } | null;
             /**
              * @description Only a `RESERVED` one may have no customer yet.
@@ -2227,6 +2231,10 @@ export interface components {
                  * @description Language tag such as `de` or `en`, for e-mails to the customer.
                  */
                 language?: string | null;
+                /** @description What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+                metadata?: {
+                    [key: string]: string;
+                } | null;
             } | null;
             /**
              * @description Only a `RESERVED` one may have no customer yet.
@@ -2285,6 +2293,10 @@ export interface components {
                  * @description Language tag such as `de` or `en`, for e-mails to the customer.
                  */
                 language?: string | null;
+                /** @description What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+                metadata?: {
+                    [key: string]: string;
+                } | null;
             } | null;
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
@@ -2451,6 +2463,9 @@ export interface components {
          *       "email": "ada.kundin@customers.example",
          *       "mobile": "+49 170 1234567",
          *       "language": "de",
+         *       "metadata": {
+         *         "tier": "gold"
+         *       },
          *       "note": null
          *     }
          */
@@ -2463,6 +2478,10 @@ export interface components {
             mobile: string | null;
             language: string | null;
             providerReference: string;
+            /** @description What the CRM notes of it. No person sees it. */
+            metadata: {
+                [key: string]: string;
+            } | null;
         };
         /** NewCustomer */
         NewCustomer: {
@@ -2481,6 +2500,10 @@ export interface components {
              * @description Language tag such as `de` or `en`, for e-mails to the customer.
              */
             language?: string | null;
+            /** @description What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Reference of the provider; must match the path. */
             providerReference: string;
         };
@@ -2499,6 +2522,10 @@ export interface components {
              * @description Language tag such as `de` or `en`, for e-mails to the customer.
              */
             language?: string | null;
+            /** @description What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** CustomerDeletion */
         CustomerDeletion: {
@@ -10466,6 +10493,10 @@ export interface operations {
                 email?: string;
                 /** @description Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case. */
                 q?: string;
+                /** @description Only customers that have all of these pairs in their metadata: `metadata[tier]=gold`. Values are compared exactly. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
                 /** @description Where the page starts, as given in the `Link` header of the previous page. */
@@ -10602,7 +10633,10 @@ export interface operations {
                  *       "userName": "Ada Kundin",
                  *       "email": "ada.kundin@customers.example",
                  *       "mobile": "+49 170 1234567",
-                 *       "language": "de"
+                 *       "language": "de",
+                 *       "metadata": {
+                 *         "tier": "gold"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["NewCustomer"];

@@ -11,5 +11,6 @@ export {
   hostService,
   type Turn,
 } from './hosted-service.ts';
+export { metadataPairs } from './metadata-pairs.ts';
 export { callWeight, partOfPages } from './take-turn.ts';
 export { withoutNulls } from './without-nulls.ts';

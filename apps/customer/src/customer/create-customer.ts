@@ -18,6 +18,7 @@ export interface NewCustomer {
   mobile?: string | undefined;
   note?: string | undefined;
   language?: string | undefined;
+  metadata?: Record<string, string> | null | undefined;
 }
 
 /** Bookings with the same reference may have another customer prepared each time. */
@@ -86,6 +87,7 @@ export function newRow(providerId: string, request: NewCustomer): CustomerRow {
     mobile = '',
     note = '',
     language = '',
+    metadata = null,
   } = request;
   return {
     crmId,
@@ -95,6 +97,7 @@ export function newRow(providerId: string, request: NewCustomer): CustomerRow {
     reference,
     userName,
     ...emptyToNull({ email, mobile, note, language }),
+    metadata,
     version: 1,
   };
 }

@@ -20,6 +20,6 @@ BEGIN
   RETURN jsonb_build_object(
     'crmId', person.crm_id, 'id', person.id, 'providerId', person.provider_id, 'providerReference', person.provider_reference,
     'reference', person.reference, 'userName', person.user_name, 'email', person.email, 'mobile', person.mobile, 'note', person.note,
-    'language', person.language, 'version', person.version);
+    'language', person.language, 'metadata', person.metadata, 'version', person.version);
 END
 $$;

@@ -12,6 +12,8 @@ export interface CustomersQuery {
   email?: string | undefined;
   /** Only customers whose name, e-mail, mobile or reference contains this text, in any case. */
   text?: string | undefined;
+  /** Only customers that have all of these pairs. */
+  metadata?: Record<string, string> | null | undefined;
   /** Absent: all. */
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -27,12 +29,14 @@ const customerCursor = createCursor<Pick<CustomerRow, 'id'>>({ id: idField() });
 
 /** The most customers that a statement reads, so also the most in a part. */
 const maxCustomers = 250;
+/** Customers with the same metadata are read by their ids if they are no more than these. */
+const maxWithMetadata = 2_000;
 
 /**
  * A provider's customers in the order of their ids, which is that of their creation, in parts of bounded size, each
- * read once the previous one has been consumed. An index finds those with an address. No index helps with a text: all
- * customers of the provider are read, a bounded number at a time, so a part may be empty. Rejects with
- * `customer.invalid` or `provider.not_found`.
+ * read once the previous one has been consumed. An index finds those with an address, and those with metadata unless they
+ * are many. No index helps with a text: all customers of the provider are read, a bounded number at a time, so a part may
+ * be empty. Rejects with `customer.invalid` or `provider.not_found`.
  */
 export async function* listCustomers(
   dependencies: CustomerDependencies,
@@ -62,6 +66,8 @@ interface CustomersFilter {
   providerId: string;
   /** Undefined: any. */
   email?: string | undefined;
+  /** Undefined: any. */
+  ids?: string[] | undefined;
   /** Undefined if all do. */
   matches: RawBuilder<boolean> | undefined;
   after: string;
@@ -71,14 +77,44 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
   const errors = collectFieldErrors();
   const { id: after } = readCursor(customerCursor, query.cursor, errors) ?? { id: lowestId };
   errors.throwIfAny('customer.invalid');
-  const { crmId, email, text } = query;
+  const { crmId, email, text, metadata } = query;
+  const providerId = await dependencies.providers.requireId(query);
+  const conditions = [...(text === undefined ? [] : [contains(text)]), ...(metadata ? [hasMetadata(metadata)] : [])];
   return {
     crmId,
-    providerId: await dependencies.providers.requireId(query),
+    providerId,
     email,
-    matches: text === undefined ? undefined : contains(text),
+    ids: metadata ? await findIdsWithMetadata(dependencies, { providerId, metadata }) : undefined,
+    matches: conditions.length === 0 ? undefined : sql<boolean>`(${sql.join(conditions, sql` AND `)})`,
     after,
   };
+}
+
+function hasMetadata(metadata: Record<string, string>): RawBuilder<boolean> {
+  return sql<boolean>`coalesce(metadata @> ${JSON.stringify(metadata)}::jsonb, false)`;
+}
+
+/** Undefined if they are many: then reading all customers in their order finds some soon. */
+async function findIdsWithMetadata(
+  { database }: CustomerDependencies,
+  scope: { providerId: string; metadata: Record<string, string> },
+): Promise<string[] | undefined> {
+  const { rows } = await selectIdsWithMetadata(scope).execute(database.kysely);
+  return rows.length > maxWithMetadata ? undefined : rows.map(({ id }) => id);
+}
+
+/** One more than are read by their ids. */
+export function selectIdsWithMetadata({
+  providerId,
+  metadata,
+}: {
+  providerId: string;
+  metadata: Record<string, string>;
+}): RawBuilder<{ id: string }> {
+  return sql<{ id: string }>`
+    SELECT id FROM customer
+     WHERE metadata IS NOT NULL AND jsonb_set('{}', ARRAY[provider_id::text], metadata) @> ${JSON.stringify({ [providerId]: metadata })}::jsonb
+     LIMIT ${maxWithMetadata + 1}`;
 }
 
 /** A text that is searched for has no line breaks, so it is found within one field only. */
@@ -106,18 +142,20 @@ export function selectCustomers({
   crmId,
   providerId,
   email,
+  ids,
   matches = sql<boolean>`true`,
   after,
   count,
 }: CustomersFilter & { count: number }): RawBuilder<ReadCustomer> {
   const hasEmail = email === undefined ? sql`true` : sql`email IS NOT NULL AND ${isAddress(sql`email`, email)}`;
+  const isOneOf = ids === undefined ? sql`true` : sql`id = ANY (${ids}::uuid[])`;
   return sql<ReadCustomer>`
     SELECT * FROM (
       SELECT part.*, row_number() OVER (ORDER BY id)::integer AS place
         FROM (
-          SELECT crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, version, ${matches} AS matches
+          SELECT crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, metadata, version, ${matches} AS matches
             FROM customer
-           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after} AND provisional_until IS NULL AND ${hasEmail}
+           WHERE crm_id = ${crmId} AND provider_id = ${providerId} AND id > ${after} AND provisional_until IS NULL AND ${hasEmail} AND ${isOneOf}
            ORDER BY id
            LIMIT ${count}
         ) AS part

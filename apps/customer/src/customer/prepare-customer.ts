@@ -52,8 +52,8 @@ async function storeProvisional(
         .doUpdateSet({ provisionalUntil })
         .where('customer.provisionalUntil', 'is not', null)
         .where(
-          sql<boolean>`(customer.user_name, customer.email, customer.mobile, customer.note, customer.language)
-            IS NOT DISTINCT FROM (excluded.user_name, excluded.email, excluded.mobile, excluded.note, excluded.language)`,
+          sql<boolean>`(customer.user_name, customer.email, customer.mobile, customer.note, customer.language, customer.metadata)
+            IS NOT DISTINCT FROM (excluded.user_name, excluded.email, excluded.mobile, excluded.note, excluded.language, excluded.metadata)`,
         ),
     )
     .returningAll()

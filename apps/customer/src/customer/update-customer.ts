@@ -16,6 +16,8 @@ export interface CustomerUpdate extends CustomerReference {
   mobile?: string | undefined;
   note?: string | undefined;
   language?: string | undefined;
+  /** Null clears it. */
+  metadata?: Record<string, string> | null | undefined;
 }
 
 /** Others may change the customer at the same time, but not in all of so many versions. */
@@ -115,8 +117,8 @@ async function writeChanges(
   request: CustomerUpdate,
   { version, customerId }: Write = {},
 ): Promise<CustomerRow | undefined> {
-  const { newCustomerReference: reference, userName, email, mobile, note, language } = request;
-  const changes = { reference, userName, ...emptyToNull({ email, mobile, note, language }) };
+  const { newCustomerReference: reference, userName, email, mobile, note, language, metadata } = request;
+  const changes = { reference, userName, ...emptyToNull({ email, mobile, note, language }), metadata };
   const changed = await tx
     .updateTable('customer')
     .set({ ...changes, version: version ?? sql<number>`version + 1`, updatedAt: sql<Date>`now()` })

@@ -1,6 +1,7 @@
 import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
+  concurrentIndex,
   dropIndex,
   frozenFiles,
   idempotencyMigrations,
@@ -9,11 +10,18 @@ import {
   sqlFiles,
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
+import * as metadata from './migrations/0002-metadata.ts';
 
 const migrations = {
   '2026-11-21-customers': frozenFiles(import.meta.url, ['tables.sql']),
   // customer_by_address_and_id has replaced it.
   '0001-customers-by-email': dropIndex('customer_by_email'),
+  '0002-metadata': metadata,
+  // Of each provider by itself: a pair that others have, too, costs nothing. Without fastupdate, because a list would read what others have just written.
+  '0003-customers-by-metadata': concurrentIndex(
+    'customer_by_metadata',
+    "customer USING gin (jsonb_set('{}', ARRAY[provider_id::text], metadata) jsonb_path_ops) WITH (fastupdate = off) WHERE metadata IS NOT NULL",
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, ['../customer/create-customer.sql', '../customer/get-customer.sql']);

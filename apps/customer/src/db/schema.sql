@@ -25,10 +25,12 @@ CREATE TABLE customer (
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   provisional_until timestamp with time zone,
   prepared_by text,
+  metadata jsonb,
   CONSTRAINT customer_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT customer_reference_key UNIQUE (crm_id, provider_reference, reference)
 );
 CREATE INDEX customer_by_address_and_id ON public.customer USING btree (crm_id, address_key(email), provider_id, id) WHERE (email IS NOT NULL);
+CREATE INDEX customer_by_metadata ON public.customer USING gin (jsonb_set('{}'::jsonb, ARRAY[(provider_id)::text], metadata) jsonb_path_ops) WITH (fastupdate=off) WHERE (metadata IS NOT NULL);
 CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
 CREATE INDEX customer_to_decide ON public.customer USING btree (provisional_until) WHERE (provisional_until IS NOT NULL);
 
@@ -277,10 +279,11 @@ DECLARE
   other customer%ROWTYPE;
 BEGIN
   LOOP
-    INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language)
+    INSERT INTO customer (crm_id, id, provider_id, provider_reference, reference, user_name, email, mobile, note, language, metadata)
     VALUES (
       request ->> 'crmId', (request ->> 'id')::uuid, (request ->> 'providerId')::uuid, request ->> 'providerReference', request ->> 'reference',
-      request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language')
+      request ->> 'userName', request ->> 'email', request ->> 'mobile', request ->> 'note', request ->> 'language',
+      nullif(request -> 'metadata', 'null'))
     ON CONFLICT ON CONSTRAINT customer_reference_key DO NOTHING;
     EXIT WHEN FOUND;
     SELECT * INTO other FROM customer
@@ -318,6 +321,6 @@ BEGIN
   RETURN jsonb_build_object(
     'crmId', person.crm_id, 'id', person.id, 'providerId', person.provider_id, 'providerReference', person.provider_reference,
     'reference', person.reference, 'userName', person.user_name, 'email', person.email, 'mobile', person.mobile, 'note', person.note,
-    'language', person.language, 'version', person.version);
+    'language', person.language, 'metadata', person.metadata, 'version', person.version);
 END
 $function$;

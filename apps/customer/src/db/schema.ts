@@ -21,6 +21,8 @@ export interface CustomerTable {
   mobile: string | null;
   note: string | null;
   language: string | null;
+  /** What the CRM notes of the customer. Null: nothing. */
+  metadata: Record<string, string> | null;
   /** 0 while it is provisional. */
   version: Generated<number>;
   createdAt: Generated<Date>;

@@ -24,6 +24,7 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { toMetadata } from '../metadata.ts';
 import { type Fault, invalidRequest, type RequestError } from '../problem.ts';
 import { problems, wrapped } from '../schemas.ts';
 import { toRequestError } from '../validation.ts';
@@ -171,7 +172,9 @@ function toCustomer({ customerReference, customer }: CustomerFields): BookSlotRe
     ]);
   }
   if (reference !== undefined) return { $case: 'customerReference', value: reference };
-  return customer ? { $case: 'newCustomer', value: givenFields(newCustomer, customer) } : undefined;
+  if (!customer) return undefined;
+  const value = { ...givenFields(newCustomer, customer), metadata: toMetadata(customer.metadata) };
+  return { $case: 'newCustomer', value };
 }
 
 const newCustomer = Type.Object(newCustomerFields);

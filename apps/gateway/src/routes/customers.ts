@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { ListCustomersRequest } from '@scheduling/contracts/customer/v1';
+import type { Customer, ListCustomersRequest } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
 import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
@@ -19,6 +19,7 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { metadata, metadataFilter, metadataInput, toMetadata, toMetadataChange } from '../metadata.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, list, nullableString, problems, wrapped } from '../schemas.ts';
@@ -38,11 +39,8 @@ export function customerRoutes(
       async (request, reply) => {
         const { params, query } = request;
         const { email: address, q: text, limit, cursor } = query;
-        return sendList(
-          { request, reply, admission },
-          publicUrl,
-          openCustomers({ customers }, params, { email: address, text, limit, cursor }, reply),
-        );
+        const filter = { email: address, text, metadata: toMetadata(query.metadata), limit, cursor };
+        return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, params, filter, reply));
       },
     );
 
@@ -55,7 +53,7 @@ export function customerRoutes(
             key: { $case: 'reference', value: { providerReference: providerRef, customerReference: customerRef } },
           },
         );
-        return { 'api-info': apiInfoValue, customer: customer! };
+        return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
       } catch (error) {
         // interface 7: not an error status.
         if (error instanceof DomainError && error.category === 'not_found') return reply.code(204).send(null);
@@ -67,8 +65,11 @@ export function customerRoutes(
       const { params, body } = request;
       const { providerReference, ...fields } = givenFields(createCustomerSchema.body, body);
       requireSameProvider(params.providerRef, providerReference);
-      const { customer, created } = await customers.createCustomer(params, fields);
-      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: customer! });
+      const { customer, created } = await customers.createCustomer(params, {
+        ...fields,
+        metadata: toMetadata(body.metadata),
+      });
+      return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: presentCustomer(customer!) });
     });
 
     app.put('/provider/:providerRef/customers/:customerRef', { schema: updateCustomerSchema }, async (request) => {
@@ -80,8 +81,9 @@ export function customerRoutes(
         mobile: clearing(body.mobile),
         note: clearing(body.note),
         language: clearing(body.language),
+        metadata: toMetadataChange(body.metadata),
       });
-      return { 'api-info': apiInfoValue, customer: customer! };
+      return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
     });
 
     app.delete(
@@ -107,9 +109,13 @@ function openCustomers(
   const toJson = reply.compileSerializationSchema(elementSchema);
   return async function* messages(signal): AsyncGenerator<ListMessage> {
     for await (const { customers: listed, nextCursor } of customers.listCustomers(provider, filter, signal)) {
-      yield { json: Buffer.from(listed.map((each) => toJson({ ...each })).join(',')), nextCursor };
+      yield { json: Buffer.from(listed.map((each) => toJson(presentCustomer(each))).join(',')), nextCursor };
     }
   };
+}
+
+function presentCustomer(message: Customer): Omit<Customer, 'metadata'> & { metadata: Record<string, string> | null } {
+  return { ...message, metadata: message.metadata?.pairs ?? null };
 }
 
 /** From the body or the query; two different values are rejected (interface 1). */
@@ -141,6 +147,7 @@ export const customerExample = {
   email: 'ada.kundin@customers.example',
   mobile: '+49 170 1234567',
   language: 'de',
+  metadata: { tier: 'gold' },
 };
 
 const customer = Type.Object(
@@ -152,6 +159,7 @@ const customer = Type.Object(
     mobile: nullableString(),
     language: nullableString(),
     providerReference: Type.String(),
+    metadata,
   },
   { title: 'Customer', examples: [{ ...customerExample, note: null }] },
 );
@@ -169,6 +177,7 @@ const optionalFields = {
       description: 'Language tag such as `de` or `en`, for e-mails to the customer.',
     }),
   ),
+  metadata: metadataInput('What the CRM notes of the customer. On an update it replaces all pairs.'),
 };
 
 const listCustomersSchema = {
@@ -191,6 +200,7 @@ const listCustomersSchema = {
           'Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case.',
       }),
     ),
+    metadata: metadataFilter('customers'),
     ...pageFields,
   }),
   response: {

@@ -18,6 +18,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
+import { Metadata as Metadata1 } from "../../metadata/v1/metadata.ts";
 
 export const TimeslotState = {
   UNSPECIFIED: "TIMESLOT_STATE_UNSPECIFIED",
@@ -536,6 +537,7 @@ export interface EmbeddedParticipation {
   mobile?: string | undefined;
   note?: string | undefined;
   state: ParticipationState;
+  metadata?: Metadata1 | undefined;
 }
 
 export interface GetAppointmentRequest {
@@ -566,6 +568,7 @@ export interface CreateAppointmentRequest {
   address?: Location | undefined;
   price?: Price | undefined;
   participations: EmbeddedParticipation[];
+  metadata?: Metadata1 | undefined;
 }
 
 export interface CreateAppointmentResponse {
@@ -595,7 +598,11 @@ export interface CreateSeriesRequest {
   contactReference?: string | undefined;
   notes?: string | undefined;
   address?: Location | undefined;
-  price?: Price | undefined;
+  price?:
+    | Price
+    | undefined;
+  /** Of each of them. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface CreateSeriesResponse {
@@ -621,7 +628,11 @@ export interface ListAppointmentsRequest {
     | string
     | undefined;
   /** Absent: both. */
-  state?: AppointmentState | undefined;
+  state?:
+    | AppointmentState
+    | undefined;
+  /** Only appointments that have all of these pairs. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface ListAppointmentsResponse {
@@ -650,6 +661,8 @@ export interface UpdateAppointmentRequest {
   /** Removes the address. */
   noAddress: boolean;
   sendMails: boolean;
+  /** Replaces all pairs. Without any: none are left. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface UpdateAppointmentResponse {
@@ -713,7 +726,11 @@ export interface ListParticipationsRequest {
     | undefined;
   /** Absent: all. */
   limit?: number | undefined;
-  cursor?: string | undefined;
+  cursor?:
+    | string
+    | undefined;
+  /** Only participations that have all of these pairs. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface ListParticipationsResponse {
@@ -734,6 +751,8 @@ export interface CreateParticipationRequest {
   ignoreCapacity: boolean;
   onDuplicateRaise: boolean;
   sendMails: boolean;
+  /** Of one that is created; one that exists keeps its own. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface CreateParticipationResponse {
@@ -746,10 +765,13 @@ export interface UpdateParticipationRequest {
   crmId: string;
   providerReference: string;
   participationReference: string;
+  /** Unspecified: the present one. */
   state: ParticipationState;
   message?: string | undefined;
   ignoreCapacity: boolean;
   sendMails: boolean;
+  /** Replaces all pairs. Without any: none are left. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface UpdateParticipationResponse {
@@ -1273,6 +1295,7 @@ export interface NewCustomer {
   mobile?: string | undefined;
   note?: string | undefined;
   language?: string | undefined;
+  metadata?: Metadata1 | undefined;
 }
 
 export interface BookSlotRequest {
@@ -1291,6 +1314,8 @@ export interface BookSlotRequest {
   message?: string | undefined;
   ignoreNotice: boolean;
   sendMails: boolean;
+  /** Of the participation. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface BookSlotResponse {
@@ -3413,6 +3438,7 @@ function createBaseEmbeddedParticipation(): EmbeddedParticipation {
     mobile: undefined,
     note: undefined,
     state: ParticipationState.UNSPECIFIED,
+    metadata: undefined,
   };
 }
 
@@ -3435,6 +3461,9 @@ export const EmbeddedParticipation: MessageFns<EmbeddedParticipation> = {
     }
     if (message.state !== ParticipationState.UNSPECIFIED) {
       writer.uint32(48).int32(participationStateToNumber(message.state));
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -3500,6 +3529,14 @@ export const EmbeddedParticipation: MessageFns<EmbeddedParticipation> = {
             message.state = participationStateFromJSON(reader.int32());
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3523,6 +3560,9 @@ export const EmbeddedParticipation: MessageFns<EmbeddedParticipation> = {
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
     message.state = object.state ?? ParticipationState.UNSPECIFIED;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -3678,6 +3718,7 @@ function createBaseCreateAppointmentRequest(): CreateAppointmentRequest {
     address: undefined,
     price: undefined,
     participations: [],
+    metadata: undefined,
   };
 }
 
@@ -3727,6 +3768,9 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
     }
     for (const v of message.participations) {
       EmbeddedParticipation.encode(v!, writer.uint32(122).fork()).join();
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(130).fork()).join();
     }
     return writer;
   },
@@ -3864,6 +3908,14 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
             message.participations.push(EmbeddedParticipation.decode(reader, reader.uint32()));
             continue;
           }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3898,6 +3950,9 @@ export const CreateAppointmentRequest: MessageFns<CreateAppointmentRequest> = {
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
     message.participations = object.participations?.map((e) => EmbeddedParticipation.fromPartial(e)) || [];
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -3988,6 +4043,7 @@ function createBaseCreateSeriesRequest(): CreateSeriesRequest {
     notes: undefined,
     address: undefined,
     price: undefined,
+    metadata: undefined,
   };
 }
 
@@ -4047,6 +4103,9 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
     }
     if (message.price !== undefined) {
       Price.encode(message.price, writer.uint32(138).fork()).join();
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(146).fork()).join();
     }
     return writer;
   },
@@ -4210,6 +4269,14 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
             message.price = Price.decode(reader, reader.uint32());
             continue;
           }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4246,6 +4313,9 @@ export const CreateSeriesRequest: MessageFns<CreateSeriesRequest> = {
       ? Location.fromPartial(object.address)
       : undefined;
     message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -4329,6 +4399,7 @@ function createBaseListAppointmentsRequest(): ListAppointmentsRequest {
     limit: undefined,
     cursor: undefined,
     state: undefined,
+    metadata: undefined,
   };
 }
 
@@ -4363,6 +4434,9 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     }
     if (message.state !== undefined) {
       writer.uint32(88).int32(appointmentStateToNumber(message.state));
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -4460,6 +4534,14 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
             message.state = appointmentStateFromJSON(reader.int32());
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4487,6 +4569,9 @@ export const ListAppointmentsRequest: MessageFns<ListAppointmentsRequest> = {
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
     message.state = object.state ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -4573,6 +4658,7 @@ function createBaseUpdateAppointmentRequest(): UpdateAppointmentRequest {
     address: undefined,
     noAddress: false,
     sendMails: false,
+    metadata: undefined,
   };
 }
 
@@ -4616,6 +4702,9 @@ export const UpdateAppointmentRequest: MessageFns<UpdateAppointmentRequest> = {
     }
     if (message.sendMails !== false) {
       writer.uint32(104).bool(message.sendMails);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(114).fork()).join();
     }
     return writer;
   },
@@ -4737,6 +4826,14 @@ export const UpdateAppointmentRequest: MessageFns<UpdateAppointmentRequest> = {
             message.sendMails = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4769,6 +4866,9 @@ export const UpdateAppointmentRequest: MessageFns<UpdateAppointmentRequest> = {
       : undefined;
     message.noAddress = object.noAddress ?? false;
     message.sendMails = object.sendMails ?? false;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -5279,6 +5379,7 @@ function createBaseListParticipationsRequest(): ListParticipationsRequest {
     changedSince: undefined,
     limit: undefined,
     cursor: undefined,
+    metadata: undefined,
   };
 }
 
@@ -5310,6 +5411,9 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
     }
     if (message.cursor !== undefined) {
       writer.uint32(74).string(message.cursor);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -5399,6 +5503,14 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
             message.cursor = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5425,6 +5537,9 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
     message.changedSince = object.changedSince ?? undefined;
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -5508,6 +5623,7 @@ function createBaseCreateParticipationRequest(): CreateParticipationRequest {
     ignoreCapacity: false,
     onDuplicateRaise: false,
     sendMails: false,
+    metadata: undefined,
   };
 }
 
@@ -5542,6 +5658,9 @@ export const CreateParticipationRequest: MessageFns<CreateParticipationRequest> 
     }
     if (message.sendMails !== false) {
       writer.uint32(80).bool(message.sendMails);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -5639,6 +5758,14 @@ export const CreateParticipationRequest: MessageFns<CreateParticipationRequest> 
             message.sendMails = reader.bool();
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5666,6 +5793,9 @@ export const CreateParticipationRequest: MessageFns<CreateParticipationRequest> 
     message.ignoreCapacity = object.ignoreCapacity ?? false;
     message.onDuplicateRaise = object.onDuplicateRaise ?? false;
     message.sendMails = object.sendMails ?? false;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -5746,6 +5876,7 @@ function createBaseUpdateParticipationRequest(): UpdateParticipationRequest {
     message: undefined,
     ignoreCapacity: false,
     sendMails: false,
+    metadata: undefined,
   };
 }
 
@@ -5771,6 +5902,9 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
     }
     if (message.sendMails !== false) {
       writer.uint32(56).bool(message.sendMails);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -5844,6 +5978,14 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
             message.sendMails = reader.bool();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5868,6 +6010,9 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
     message.message = object.message ?? undefined;
     message.ignoreCapacity = object.ignoreCapacity ?? false;
     message.sendMails = object.sendMails ?? false;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -10616,6 +10761,7 @@ function createBaseNewCustomer(): NewCustomer {
     mobile: undefined,
     note: undefined,
     language: undefined,
+    metadata: undefined,
   };
 }
 
@@ -10638,6 +10784,9 @@ export const NewCustomer: MessageFns<NewCustomer> = {
     }
     if (message.language !== undefined) {
       writer.uint32(50).string(message.language);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -10703,6 +10852,14 @@ export const NewCustomer: MessageFns<NewCustomer> = {
             message.language = reader.string();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10726,6 +10883,9 @@ export const NewCustomer: MessageFns<NewCustomer> = {
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
     message.language = object.language ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -10741,6 +10901,7 @@ function createBaseBookSlotRequest(): BookSlotRequest {
     message: undefined,
     ignoreNotice: false,
     sendMails: false,
+    metadata: undefined,
   };
 }
 
@@ -10782,6 +10943,9 @@ export const BookSlotRequest: MessageFns<BookSlotRequest> = {
     }
     if (message.sendMails !== false) {
       writer.uint32(88).bool(message.sendMails);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -10887,6 +11051,14 @@ export const BookSlotRequest: MessageFns<BookSlotRequest> = {
             message.sendMails = reader.bool();
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -10939,6 +11111,9 @@ export const BookSlotRequest: MessageFns<BookSlotRequest> = {
     message.message = object.message ?? undefined;
     message.ignoreNotice = object.ignoreNotice ?? false;
     message.sendMails = object.sendMails ?? false;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };

@@ -19,6 +19,7 @@ import {
 } from "@grpc/grpc-js";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { RemovedParticipation } from "../../calendar/v1/calendar.ts";
+import { Metadata as Metadata1 } from "../../metadata/v1/metadata.ts";
 
 export interface Customer {
   id: string;
@@ -43,6 +44,8 @@ export interface Customer {
     | undefined;
   /** Rises with every change; an older copy gives way to a newer one. */
   version: number;
+  /** Absent: none. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface GetCustomerRequest {
@@ -84,7 +87,11 @@ export interface ListCustomersRequest {
     | undefined;
   /** Absent: all. */
   limit?: number | undefined;
-  cursor?: string | undefined;
+  cursor?:
+    | string
+    | undefined;
+  /** Only customers that have all of these pairs. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface ListCustomersResponse {
@@ -112,6 +119,7 @@ export interface CreateCustomerRequest {
     | undefined;
   /** The customer exists only if calendar books for them. */
   forBooking?: boolean | undefined;
+  metadata?: Metadata1 | undefined;
 }
 
 export interface CreateCustomerResponse {
@@ -147,7 +155,11 @@ export interface UpdateCustomerRequest {
   email?: string | undefined;
   mobile?: string | undefined;
   note?: string | undefined;
-  language?: string | undefined;
+  language?:
+    | string
+    | undefined;
+  /** Replaces all pairs. Without any: none are left. */
+  metadata?: Metadata1 | undefined;
 }
 
 export interface UpdateCustomerResponse {
@@ -291,6 +303,7 @@ function createBaseCustomer(): Customer {
     note: undefined,
     language: undefined,
     version: 0,
+    metadata: undefined,
   };
 }
 
@@ -325,6 +338,9 @@ export const Customer: MessageFns<Customer> = {
     }
     if (message.version !== 0) {
       writer.uint32(80).uint32(message.version);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -422,6 +438,14 @@ export const Customer: MessageFns<Customer> = {
             message.version = reader.uint32();
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -449,6 +473,9 @@ export const Customer: MessageFns<Customer> = {
     message.note = object.note ?? undefined;
     message.language = object.language ?? undefined;
     message.version = object.version ?? 0;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -774,7 +801,15 @@ export const GetRecipientResponse: MessageFns<GetRecipientResponse> = {
 };
 
 function createBaseListCustomersRequest(): ListCustomersRequest {
-  return { crmId: "", providerReference: "", email: undefined, text: undefined, limit: undefined, cursor: undefined };
+  return {
+    crmId: "",
+    providerReference: "",
+    email: undefined,
+    text: undefined,
+    limit: undefined,
+    cursor: undefined,
+    metadata: undefined,
+  };
 }
 
 export const ListCustomersRequest: MessageFns<ListCustomersRequest> = {
@@ -796,6 +831,9 @@ export const ListCustomersRequest: MessageFns<ListCustomersRequest> = {
     }
     if (message.cursor !== undefined) {
       writer.uint32(50).string(message.cursor);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -861,6 +899,14 @@ export const ListCustomersRequest: MessageFns<ListCustomersRequest> = {
             message.cursor = reader.string();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -884,6 +930,9 @@ export const ListCustomersRequest: MessageFns<ListCustomersRequest> = {
     message.text = object.text ?? undefined;
     message.limit = object.limit ?? undefined;
     message.cursor = object.cursor ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -1033,6 +1082,7 @@ function createBaseCreateCustomerRequest(): CreateCustomerRequest {
     note: undefined,
     language: undefined,
     forBooking: undefined,
+    metadata: undefined,
   };
 }
 
@@ -1064,6 +1114,9 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
     }
     if (message.forBooking !== undefined) {
       writer.uint32(72).bool(message.forBooking);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -1153,6 +1206,14 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
             message.forBooking = reader.bool();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1179,6 +1240,9 @@ export const CreateCustomerRequest: MessageFns<CreateCustomerRequest> = {
     message.note = object.note ?? undefined;
     message.language = object.language ?? undefined;
     message.forBooking = object.forBooking ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
@@ -1509,6 +1573,7 @@ function createBaseUpdateCustomerRequest(): UpdateCustomerRequest {
     mobile: undefined,
     note: undefined,
     language: undefined,
+    metadata: undefined,
   };
 }
 
@@ -1540,6 +1605,9 @@ export const UpdateCustomerRequest: MessageFns<UpdateCustomerRequest> = {
     }
     if (message.language !== undefined) {
       writer.uint32(74).string(message.language);
+    }
+    if (message.metadata !== undefined) {
+      Metadata1.encode(message.metadata, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -1629,6 +1697,14 @@ export const UpdateCustomerRequest: MessageFns<UpdateCustomerRequest> = {
             message.language = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.metadata = Metadata1.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1655,6 +1731,9 @@ export const UpdateCustomerRequest: MessageFns<UpdateCustomerRequest> = {
     message.mobile = object.mobile ?? undefined;
     message.note = object.note ?? undefined;
     message.language = object.language ?? undefined;
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? Metadata1.fromPartial(object.metadata)
+      : undefined;
     return message;
   },
 };
