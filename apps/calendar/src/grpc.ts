@@ -33,6 +33,7 @@ import {
   type HostedService,
   hostOperatorService,
   hostService,
+  metadataPairs,
   partOfPages,
   type Turn,
   withoutNulls,
@@ -187,24 +188,30 @@ function hostAppointmentService(dependencies: CalendarDependencies): HostedServi
             'appointment.invalid',
             `/participations/${index}/state`,
           ),
+          metadata: metadataPairs(participation.metadata),
         }));
         const address = fromLocationMessage(request.address);
-        const { appointment, created } = await createAppointment(dependencies, { ...request, address, participations });
+        const metadata = metadataPairs(request.metadata);
+        const content = { ...request, address, participations, metadata };
+        const { appointment, created } = await createAppointment(dependencies, content);
         return { created, json: Buffer.from(appointment) };
       },
       createSeries: async (request) => {
         const address = fromLocationMessage(request.address);
-        const { seriesId, appointments } = await createSeries(dependencies, { ...request, address });
+        const metadata = metadataPairs(request.metadata);
+        const { seriesId, appointments } = await createSeries(dependencies, { ...request, address, metadata });
         return { seriesId, json: toJsonList(appointments) };
       },
       listAppointments: async function* (request, signal) {
         const state = request.state && fromEnumMessage(AppointmentState, request.state, 'appointment.invalid');
-        for await (const part of listAppointments(dependencies, { ...request, state }, signal))
+        const metadata = metadataPairs(request.metadata) ?? undefined;
+        for await (const part of listAppointments(dependencies, { ...request, state, metadata }, signal))
           yield toListMessage(part);
       },
       updateAppointment: async ({ noAddress, ...request }) => {
         const address = noAddress ? null : fromLocationMessage(request.address);
-        return { json: Buffer.from(await updateAppointment(dependencies, { ...request, address })) };
+        const metadata = metadataPairs(request.metadata);
+        return { json: Buffer.from(await updateAppointment(dependencies, { ...request, address, metadata })) };
       },
       cancelAppointment: async (request) => ({ json: Buffer.from(await cancelAppointment(dependencies, request)) }),
       deleteAppointments: async ({ crmId, providerReference, target }) => {
@@ -227,18 +234,24 @@ function hostParticipationService(dependencies: CalendarDependencies): HostedSer
       },
       listParticipations: async function* (request, signal) {
         const state = request.state && fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
-        for await (const part of listParticipations(dependencies, { ...request, state }, signal))
+        const metadata = metadataPairs(request.metadata) ?? undefined;
+        for await (const part of listParticipations(dependencies, { ...request, state, metadata }, signal))
           yield toListMessage(part);
       },
       createParticipation: async (request) => {
         const state = fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
-        const work = createParticipation(dependencies, { ...request, state });
+        const metadata = metadataPairs(request.metadata);
+        const work = createParticipation(dependencies, { ...request, state, metadata });
         const { participation, created } = await dependencies.bookings.countRefusal(request.crmId, work);
         return { json: Buffer.from(participation), created };
       },
       updateParticipation: async (request) => {
-        const state = fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
-        const work = updateParticipation(dependencies, { ...request, state });
+        const state =
+          request.state === ParticipationState.UNSPECIFIED
+            ? undefined
+            : fromEnumMessage(ParticipationState, request.state, 'participation.invalid');
+        const metadata = metadataPairs(request.metadata);
+        const work = updateParticipation(dependencies, { ...request, state, metadata });
         const { participation } = await dependencies.bookings.countRefusal(request.crmId, work);
         return { json: Buffer.from(participation) };
       },
@@ -580,6 +593,7 @@ function toNewBooking({ place, customer, state, ...request }: BookSlotRequest): 
     place: readPlace(place),
     state: fromEnumMessage(ParticipationState, state, 'booking.invalid'),
     customer: readCustomer(customer),
+    metadata: metadataPairs(request.metadata),
   };
 }
 

@@ -115,6 +115,8 @@ describe('removing a customer', () => {
         mobile: null,
         note: null,
         messages: null,
+        metadata: null,
+        noShow: false,
         state,
       });
       expect(participation!.reference).toMatch(/^anonymous-/);

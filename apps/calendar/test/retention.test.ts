@@ -105,6 +105,8 @@ const anonymous = {
   mobile: null,
   note: null,
   messages: null,
+  metadata: null,
+  noShow: false,
 };
 
 async function isAnonymous(owner: Owner, appointmentReference: string): Promise<boolean> {

@@ -69,10 +69,11 @@ describe('single appointments (interface 4.2)', () => {
         address: { city: 'Basel', countryCode: 'CH', street: 'Ring', number: '2', zip: '4051' },
         archived: false,
         seriesId: null,
+        metadata: null,
         state: 'ACTIVE',
         participations: [
-          { ...sent[0], ...named, messages: null },
-          { ...sent[1], ...named, mobile: null, note: null, messages: null },
+          { ...sent[0], ...named, messages: null, metadata: null, noShow: false },
+          { ...sent[1], ...named, mobile: null, note: null, messages: null, metadata: null, noShow: false },
         ],
       },
     });
@@ -116,6 +117,7 @@ describe('single appointments (interface 4.2)', () => {
         participations: [],
         price: null,
         seriesId: null,
+        metadata: null,
         state: 'ACTIVE',
       },
     });

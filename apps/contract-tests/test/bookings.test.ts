@@ -282,6 +282,8 @@ describe('the customer of a booking', () => {
       mobile: null,
       state: 'RESERVED',
       messages: null,
+      metadata: null,
+      noShow: false,
     });
     expect(Date.parse(hold.expiresAt!) - before).toBeGreaterThan(179_000 - 1_000);
     expect(await listSlots(practice)).toEqual([]);

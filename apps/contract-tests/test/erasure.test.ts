@@ -34,6 +34,7 @@ describe('a deleted customer', () => {
         customerReference,
         reference: unique(word),
         message: `Message ${word}`,
+        metadata: { word, [word.slice(0, 40)]: 'key' },
         ...fields,
       });
     const [bygone, coming, requested] = [
@@ -111,6 +112,8 @@ describe('a deleted customer', () => {
         note: null,
         state: 'BOOKED',
         messages: null,
+        metadata: null,
+        noShow: false,
       },
     ]);
     expect(participationsOf(coming)).toEqual([]);

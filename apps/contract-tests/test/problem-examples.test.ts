@@ -251,6 +251,25 @@ const requests: Record<string, () => Promise<Answer>> = {
     await crm.post(`${at}/participations/b-5%40acme`, { state: 'CANCELED' });
     return crm.post(`${at}/participations/b-5%40acme`, { state: 'BOOKED' });
   },
+  'participation.not_booked': post(`${at}/participations/b-5%40acme`, { noShow: true }),
+  'participation.not_started': post(`${at}/participations/b-1%40acme`, { noShow: true }),
+  'participation.anonymous': async () => {
+    const past = { reference: 'a-past@acme', start: '2020-01-06T09:00', end: '2020-01-06T10:00' };
+    await crm.post(`${at}/appointments`, newAppointment(resource, past));
+    await crm.post(`${at}/customers`, { ...customer, customerReference: 'c-past@acme' });
+    const booking = { ...participation, reference: 'b-past@acme', appointmentReference: 'a-past@acme' };
+    await crm.post(
+      `${at}/participations`,
+      { ...booking, customerReference: 'c-past@acme' },
+      { query: { ignoreCapacity: true } },
+    );
+    await crm.delete(`${at}/customers/c-past%40acme`);
+    const { body } = await crm.get<{ appointment: { participations: { reference: string }[] } }>(
+      `${at}/appointments/a-past%40acme`,
+    );
+    const anonymous = body.appointment.participations[0]!.reference;
+    return crm.post(`${at}/participations/${anonymous}`, { noShow: true });
+  },
   'link.not_found': async () => {
     await crm.post(`${at}/participations`, { ...participation, reference: 'b-7@acme', state: 'DELETED' });
     return crm.get(`${at}/participations/b-7%40acme/link`);

@@ -470,8 +470,8 @@ export interface paths {
         get: operations["getParticipation"];
         put?: never;
         /**
-         * Move a participation to another state
-         * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect.
+         * Change the state of a participation, its metadata, or whether its person did not come
+         * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.
          */
         post: operations["updateParticipation"];
         delete?: never;
@@ -1390,7 +1390,11 @@ export interface components {
          *       "state": "BOOKED",
          *       "messages": [
          *         "See you then!"
-         *       ]
+         *       ],
+         *       "metadata": {
+         *         "channel": "phone"
+         *       },
+         *       "noShow": false
          *     }
          */
         Participation: {
@@ -1407,6 +1411,12 @@ export interface components {
             state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
             /** @description Messages sent with the participation, also by the person on cancelling by their link, oldest first. */
             messages: string[] | null;
+            /** @description What the CRM notes of it. No person sees it. */
+            metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description Whether the CRM has noted that the person did not come. */
+            noShow: boolean;
             /**
              * Format: date-time
              * @description When the reservation expires; only present in the state `RESERVED`.
@@ -1445,6 +1455,9 @@ export interface components {
          *       "start": "2030-05-06T07:00:00Z",
          *       "end": "2030-05-06T07:30:00Z",
          *       "notes": null,
+         *       "metadata": {
+         *         "room": "2"
+         *       },
          *       "participations": [
          *         {
          *           "reference": "b-1@acme",
@@ -1457,7 +1470,11 @@ export interface components {
          *           "state": "BOOKED",
          *           "messages": [
          *             "See you then!"
-         *           ]
+         *           ],
+         *           "metadata": {
+         *             "channel": "phone"
+         *           },
+         *           "noShow": false
          *         }
          *       ],
          *       "price": {
@@ -1494,6 +1511,10 @@ export interface components {
              */
             end: string;
             notes: string | null;
+            /** @description What the CRM notes of it. No person sees it. */
+            metadata: {
+                [key: string]: string;
+            } | null;
             participations: components["schemas"]["Participation"][];
             price: components["schemas"]["Price"];
             productReference: string;
@@ -1536,6 +1557,9 @@ export interface components {
          *           "start": "2030-05-06T07:00:00Z",
          *           "end": "2030-05-06T07:30:00Z",
          *           "notes": null,
+         *           "metadata": {
+         *             "room": "2"
+         *           },
          *           "participations": [
          *             {
          *               "reference": "b-1@acme",
@@ -1548,7 +1572,11 @@ export interface components {
          *               "state": "BOOKED",
          *               "messages": [
          *                 "See you then!"
-         *               ]
+         *               ],
+         *               "metadata": {
+         *                 "channel": "phone"
+         *               },
+         *               "noShow": false
          *             }
          *           ],
          *           "price": {
@@ -1940,6 +1968,10 @@ export interface components {
             notes?: string | null;
             address?: components["schemas"]["NewAddress"];
             price?: components["schemas"]["NewPrice"];
+            /** @description What the CRM notes of the appointment, or of each one of a series. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Participants without a customer record. They are never rejected for lack of capacity. */
             participations?: {
                 reference: string;
@@ -1950,6 +1982,10 @@ export interface components {
                 note?: string | null;
                 /** @enum {string} */
                 state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
+                /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+                metadata?: {
+                    [key: string]: string;
+                } | null;
             }[] | null;
         };
         /**
@@ -2005,6 +2041,10 @@ export interface components {
             notes?: string | null;
             address?: components["schemas"]["NewAddress"];
             price?: components["schemas"]["NewPrice"];
+            /** @description What the CRM notes of the appointment, or of each one of a series. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** Cancellation */
         Cancellation: {
@@ -2033,6 +2073,10 @@ export interface components {
             contactReference?: string | null;
             notes?: string | null;
             address?: components["schemas"]["NewAddress"];
+            /** @description Replaces all pairs; `null` clears them. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** Deletion */
         Deletion: {
@@ -2049,13 +2093,23 @@ export interface components {
             state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
+            /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** ParticipationChange */
         ParticipationChange: {
             /** @enum {string} */
-            state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
+            state?: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
+            /** @description Replaces all pairs; `null` clears them. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description Whether the person did not come: only of a `BOOKED` participation, from the start of its appointment on. `false` takes it back. */
+            noShow?: boolean;
         };
         /**
          * Mail
@@ -2202,6 +2256,10 @@ export interface components {
             state: "RESERVED" | "REQUESTED" | "BOOKED";
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
+            /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /**
          * AppointmentBooking
@@ -2243,6 +2301,10 @@ export interface components {
             state: "RESERVED" | "REQUESTED" | "BOOKED";
             /** @description Text for the e-mail to the customer. */
             message?: string | null;
+            /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** Booking */
         Booking: {
@@ -7166,6 +7228,10 @@ export interface operations {
                 from?: string;
                 /** @description Only appointments that start before it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 to?: string;
+                /** @description Only appointments that have all of these pairs in their metadata: `metadata[tier]=gold`. Values are compared exactly. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
                 /** @description Where the page starts, as given in the `Link` header of the previous page. */
@@ -8094,6 +8160,12 @@ export interface operations {
                 to?: string;
                 /** @description Only participations that were created or changed at or after it. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
                 changedSince?: string;
+                /** @description Only participations that have all of these pairs in their metadata: `metadata[tier]=gold`. Values are compared exactly. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description Only participations whose person did not come, or only the others. */
+                noShow?: boolean;
                 /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
                 limit?: number;
                 /** @description Where the page starts, as given in the `Link` header of the previous page. */
@@ -8236,7 +8308,10 @@ export interface operations {
                  *       "appointmentReference": "a-1@acme",
                  *       "customerReference": "c-1@acme",
                  *       "state": "BOOKED",
-                 *       "message": "See you then!"
+                 *       "message": "See you then!",
+                 *       "metadata": {
+                 *         "channel": "phone"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["NewParticipation"];
@@ -8634,7 +8709,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Conflict: `participation.capacity_exhausted`, `participation.move_not_allowed`, `appointment.cancelled`, `booking.customer_missing`, `idempotency_key.in_flight`. */
+            /** @description Conflict: `participation.capacity_exhausted`, `participation.move_not_allowed`, `appointment.cancelled`, `booking.customer_missing`, `participation.not_booked`, `participation.not_started`, `participation.anonymous`, `idempotency_key.in_flight`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8642,7 +8717,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "participation.capacity_exhausted" | "participation.move_not_allowed" | "appointment.cancelled" | "booking.customer_missing" | "idempotency_key.in_flight";
+                        code?: "participation.capacity_exhausted" | "participation.move_not_allowed" | "appointment.cancelled" | "booking.customer_missing" | "participation.not_booked" | "participation.not_started" | "participation.anonymous" | "idempotency_key.in_flight";
                     };
                 };
             };
@@ -9253,7 +9328,10 @@ export interface operations {
                  *         "mobile": "+49 170 1234567"
                  *       },
                  *       "state": "BOOKED",
-                 *       "message": "See you then!"
+                 *       "message": "See you then!",
+                 *       "metadata": {
+                 *         "channel": "phone"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["TimeslotBooking"] | components["schemas"]["AppointmentBooking"];

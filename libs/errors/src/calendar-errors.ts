@@ -41,6 +41,18 @@ export const calendarErrors = {
     category: 'conflict',
     text: 'A participation cannot move from its current state to this one.',
   },
+  'participation.not_booked': {
+    category: 'conflict',
+    text: 'Only a participation that is BOOKED can be marked as a no-show.',
+  },
+  'participation.not_started': {
+    category: 'conflict',
+    text: 'The appointment has not started: a no-show can be marked from its start on.',
+  },
+  'participation.anonymous': {
+    category: 'conflict',
+    text: 'The participation is anonymous: its person is erased, and nothing can be noted of it.',
+  },
   'participation.busy': {
     category: 'unavailable',
     text: 'Other requests are changing the participation. Retry later.',

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION archived_until(present timestamptz, archive_after_day
   SELECT present - make_interval(hours => archive_after_days * 24)
 $$;
 
--- An appointment with its participations as the REST interface shows it (interface 2.5), without white space. An expired reservation is hidden, whether or not its
+-- An appointment with its participations as the REST interface shows it (interface 2.5), without white space but in metadata. An expired reservation is hidden, whether or not its
 -- row still exists.
 --
 -- Postgres writes the body in place of a call (`FROM appointment, appointment_json(appointment, …)`), because it is a single SELECT, STABLE and not STRICT.
@@ -20,6 +20,7 @@ CREATE OR REPLACE FUNCTION appointment_json(appointment appointment, present tim
       moment_json(appointment.starts_at) AS start,
       moment_json(appointment.ends_at) AS "end",
       appointment.notes,
+      appointment.metadata,
       array_to_json(ARRAY(
         SELECT participation_json.content
           FROM participation

@@ -13,9 +13,10 @@ export interface AppointmentDetails {
   notes?: string | undefined;
   address?: Location | undefined;
   price?: { value: number; currency: string } | undefined;
+  metadata?: Record<string, string> | null | undefined;
 }
 
-/** The columns that {@link AppointmentDetails} fill. */
+/** The columns that {@link AppointmentDetails} fill, but the metadata, because digests of content cover them. */
 export function detailColumns(details: AppointmentDetails) {
   const {
     capacity,

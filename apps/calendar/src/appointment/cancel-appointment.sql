@@ -31,7 +31,7 @@ DECLARE
 BEGIN
   WITH cancelled AS (
     UPDATE participation
-       SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
+       SET state = 'CANCELED', no_show = false, version = participation.version + 1, mailable_version = NULL, reserved_until = NULL,
            mail_event_id = CASE WHEN is_active(participation.state) THEN new_mail_event(with_mail) ELSE mail_event_id END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state <> 'CANCELED'
     RETURNING old AS before, new AS after)

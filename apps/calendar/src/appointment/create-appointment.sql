@@ -2,7 +2,7 @@
 -- time zone must still be the one that the application has read.
 --
 -- Request: crmId, providerId, providerVersion, the columns of the appointment in camelCase (address as text, contentDigest in hex), archiveAfterDays, participations
---   (id, reference, name, email, mobile, note, state; mobile and note may be missing), origin (see append-events.sql).
+--   (id, reference, name, email, mobile, note, state, metadata; mobile, note and metadata may be missing), origin (see append-events.sql).
 -- Answer: see answers.sql, with the id and the text of the appointment (appointment-json.sql). For a reference that exists with the same content, it is that one, as it
 --   is now. If another transaction concurrently takes the reference of a participation, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_appointment(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -28,12 +28,13 @@ BEGIN
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
+    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count, metadata)
   VALUES (
     the_crm, the_provider, the_reference, request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, seats,
-    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count)
+    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count,
+    nullif(request -> 'metadata', 'null'))
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
   RETURNING * INTO made;
   IF NOT FOUND THEN
@@ -67,9 +68,9 @@ $$;
 CREATE OR REPLACE FUNCTION embed_participations(target appointment, embedded jsonb, origin jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH made AS (
-    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id)
-      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text)
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until, metadata)
+    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id), metadata
+      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text, metadata jsonb)
      ORDER BY reference COLLATE "C"
     RETURNING participation
   )

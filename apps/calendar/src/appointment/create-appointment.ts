@@ -16,6 +16,7 @@ interface EmbeddedParticipation {
   mobile?: string | undefined;
   note?: string | undefined;
   state: ParticipationState;
+  metadata?: Record<string, string> | null | undefined;
 }
 
 export interface NewAppointment extends AppointmentDetails {
@@ -57,6 +58,7 @@ function creationCall({ timeZone }: ProviderRow, request: NewAppointment, archiv
   const { startsAt, endsAt } = readPeriod(request, timeZone);
   const content = {
     ...detailColumns(request),
+    metadata: request.metadata,
     reference,
     startsAt,
     endsAt,
@@ -93,13 +95,19 @@ function checkParticipations(errors: FieldErrors, participations: EmbeddedPartic
 }
 
 function digestOf(request: NewAppointment, startsAt: Date, endsAt: Date): Buffer {
-  const participations = request.participations.map(({ reference, name, email, mobile, note, state }) => [
+  const participations = request.participations.map(({ reference, name, email, mobile, note, state, metadata }) => [
     reference,
     name,
     email,
     mobile,
     note,
     state,
+    ...contentOf(metadata),
   ]);
-  return contentDigest([startsAt, endsAt, detailColumns(request), participations]);
+  return contentDigest([startsAt, endsAt, detailColumns(request), participations, ...contentOf(request.metadata)]);
+}
+
+/** Whatever their order. Nothing without pairs: digests from before there was metadata have none. */
+function contentOf(metadata: Record<string, string> | null | undefined): [string, string][][] {
+  return metadata ? [Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1))] : [];
 }

@@ -14,11 +14,11 @@ BEGIN
   WITH made AS (
     INSERT INTO appointment (
       crm_id, provider_id, series_id, id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count, metadata)
     SELECT the_crm, (request ->> 'providerId')::uuid, request ->> 'seriesId', id, reference, request ->> 'resourceReference', request ->> 'productReference',
         request ->> 'contactReference', request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric,
         request ->> 'priceCurrency', "startsAt", "endsAt", (request ->> 'capacity')::bigint, 0, (request ->> 'acceptBookings')::boolean,
-        decode(request ->> 'contentDigest', 'hex'), 1
+        decode(request ->> 'contentDigest', 'hex'), 1, nullif(request -> 'metadata', 'null')
       FROM jsonb_to_recordset(request -> 'appointments') AS each(id uuid, reference text, "startsAt" timestamptz, "endsAt" timestamptz)
     RETURNING appointment)
   SELECT count(append_appointment_changed(appointment, 'CREATED', request -> 'origin')), jsonb_agg(content ORDER BY (appointment).starts_at)

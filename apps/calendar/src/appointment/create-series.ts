@@ -68,7 +68,8 @@ function creationCall(
   }));
   // A generated reference is never retried.
   const digest = contentDigest([seriesId]).toString('hex');
-  const shared = { ...detailColumns(request), contentDigest: digest, archiveAfterDays, origin: originJson() };
+  const { metadata } = request;
+  const shared = { ...detailColumns(request), metadata, contentDigest: digest, archiveAfterDays, origin: originJson() };
   return { name: 'create_series', request: { ...shared, seriesId, appointments }, locks: seriesId };
 }
 

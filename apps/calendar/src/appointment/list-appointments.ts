@@ -16,6 +16,8 @@ export interface AppointmentsQuery {
   productReference?: string | undefined;
   resourceReference?: string | undefined;
   state?: AppointmentState | undefined;
+  /** Only those that have all of these pairs. */
+  metadata?: Record<string, string> | undefined;
   includeArchived: boolean;
   /** Date-times as in the interface: those that end after `from` and start before `to`. */
   from?: string | undefined;
@@ -31,6 +33,7 @@ interface AppointmentsFilter {
   productReference?: string | undefined;
   resourceReference?: string | undefined;
   state?: AppointmentState | undefined;
+  metadata?: Record<string, string> | undefined;
   from?: Date | undefined;
   to?: Date | undefined;
   archiveAfterDays: number;
@@ -113,7 +116,7 @@ function readQuery(
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
   const start = readCursor(pageCursor, query.cursor, errors);
   errors.throwIfAny('appointment.invalid');
-  const { crmId, productReference, resourceReference, state, includeArchived } = query;
+  const { crmId, productReference, resourceReference, state, metadata, includeArchived } = query;
   return {
     filter: {
       crmId,
@@ -121,6 +124,7 @@ function readQuery(
       productReference,
       resourceReference,
       state,
+      metadata,
       from,
       to,
       archiveAfterDays,

@@ -26,7 +26,7 @@ BEGIN
   IF changed IS DISTINCT FROM target THEN
     UPDATE appointment
        SET starts_at = changed.starts_at, ends_at = changed.ends_at, capacity = changed.capacity, accept_bookings = changed.accept_bookings,
-           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address,
+           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address, metadata = changed.metadata,
            revision = revision + 1, event_count = event_count + 1
      WHERE crm_id = target.crm_id AND id = target.id
     RETURNING * INTO changed;
@@ -56,6 +56,9 @@ BEGIN
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
            attendance_confirmed_at = NULL,
+           -- Nobody has missed what has not begun.
+           no_show = no_show AND target.starts_at <= scheduling_now(target.crm_id),
+           mailable_version = NULL,
            untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE participation.version + 1 END,
            arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')

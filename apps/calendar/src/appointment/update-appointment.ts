@@ -18,6 +18,8 @@ export interface AppointmentUpdate extends AppointmentKey {
   notes?: string | undefined;
   /** Null clears it. */
   address?: Location | null | undefined;
+  /** Null clears it. */
+  metadata?: Record<string, string> | null | undefined;
   sendMails: boolean;
 }
 
@@ -56,6 +58,7 @@ function columnsOf(update: AppointmentUpdate, timeZone: string) {
     contactReference: contact_reference,
     notes,
     address,
+    metadata,
   } = update;
   return {
     starts_at: start === undefined ? undefined : parseDateTime(start, timeZone),
@@ -64,5 +67,6 @@ function columnsOf(update: AppointmentUpdate, timeZone: string) {
     accept_bookings: acceptBookings,
     ...emptyToNull({ description, contact_reference, notes }),
     address,
+    metadata,
   };
 }

@@ -24,6 +24,8 @@ import * as invitations from './migrations/0016-invitations.ts';
 import * as hours from './migrations/0017-hours.ts';
 import * as hoursCheck from './migrations/0018-hours-check.ts';
 import * as blocksAndBuffers from './migrations/0021-blocks-and-buffers.ts';
+import * as metadataAndNoShow from './migrations/0024-metadata-and-no-show.ts';
+import * as noShowCheck from './migrations/0027-no-show-check.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -74,6 +76,18 @@ const migrations = {
     'appointment_with_buffers',
     'appointment (crm_id, provider_id, resource_reference, starts_at) WHERE buffer_before > 0 OR buffer_after > 0',
   ),
+  '0024-metadata-and-no-show': metadataAndNoShow,
+  // Of each provider, and of each CRM, by itself: a pair that others have, too, costs nothing. Without fastupdate, because a list would read what others have just
+  // written.
+  '0025-appointments-by-metadata': concurrentIndex(
+    'appointment_by_metadata',
+    "appointment USING gin (jsonb_set('{}', ARRAY[provider_id::text], metadata) jsonb_path_ops) WITH (fastupdate = off) WHERE metadata IS NOT NULL",
+  ),
+  '0026-participations-by-metadata': concurrentIndex(
+    'participation_by_metadata',
+    "participation USING gin (jsonb_set('{}', ARRAY[crm_id], metadata) jsonb_path_ops) WITH (fastupdate = off) WHERE metadata IS NOT NULL",
+  ),
+  '0027-no-show-check': noShowCheck,
 };
 
 const functions = sqlFiles(import.meta.url, [

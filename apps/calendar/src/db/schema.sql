@@ -25,6 +25,7 @@ CREATE TABLE appointment (
   event_count integer NOT NULL DEFAULT 0,
   buffer_before integer NOT NULL DEFAULT 0,
   buffer_after integer NOT NULL DEFAULT 0,
+  metadata jsonb,
   CONSTRAINT appointment_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT appointment_check CHECK ((starts_at < ends_at)),
   CONSTRAINT appointment_state_check CHECK ((state = ANY (ARRAY['ACTIVE'::text, 'CANCELLED'::text]))),
@@ -33,6 +34,7 @@ CREATE TABLE appointment (
   CONSTRAINT appointment_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id),
   CONSTRAINT appointment_reference_key UNIQUE (crm_id, reference)
 ) WITH (fillfactor=85);
+CREATE INDEX appointment_by_metadata ON public.appointment USING gin (jsonb_set('{}'::jsonb, ARRAY[(provider_id)::text], metadata) jsonb_path_ops) WITH (fastupdate=off) WHERE (metadata IS NOT NULL);
 CREATE INDEX appointment_by_product ON public.appointment USING btree (crm_id, provider_id, product_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_resource ON public.appointment USING btree (crm_id, provider_id, resource_reference, starts_at, id, ends_at);
 CREATE INDEX appointment_by_series ON public.appointment USING btree (crm_id, provider_id, series_id) WHERE (series_id IS NOT NULL);
@@ -254,8 +256,12 @@ CREATE TABLE participation (
   moves_by_person integer NOT NULL DEFAULT 0,
   arranged_at timestamp with time zone,
   untold_version integer,
+  metadata jsonb,
+  no_show boolean NOT NULL DEFAULT false,
+  mailable_version integer,
   CONSTRAINT participation_pkey PRIMARY KEY (crm_id, id),
   CONSTRAINT participation_check CHECK (((state = 'RESERVED'::text) = (reserved_until IS NOT NULL))),
+  CONSTRAINT participation_no_show_check CHECK (((state = 'BOOKED'::text) OR (NOT no_show))),
   CONSTRAINT participation_person_check CHECK (((customer_id IS NULL) OR (num_nonnulls(name, email, mobile) = 0))) NOT VALID,
   CONSTRAINT participation_state_check CHECK ((state = ANY (ARRAY['RESERVED'::text, 'REQUESTED'::text, 'BOOKED'::text, 'CANCELED'::text, 'DELETED'::text]))),
   CONSTRAINT participation_crm_id_appointment_id_fkey FOREIGN KEY (crm_id, appointment_id) REFERENCES appointment(crm_id, id) ON DELETE CASCADE,
@@ -265,10 +271,12 @@ CREATE TABLE participation (
 CREATE INDEX participation_by_address ON public.participation USING btree (crm_id, address_key(email)) WHERE (email IS NOT NULL);
 CREATE INDEX participation_by_appointment ON public.participation USING btree (crm_id, appointment_id, id);
 CREATE INDEX participation_by_customer ON public.participation USING btree (crm_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX participation_by_metadata ON public.participation USING gin (jsonb_set('{}'::jsonb, ARRAY[crm_id], metadata) jsonb_path_ops) WITH (fastupdate=off) WHERE (metadata IS NOT NULL);
 CREATE INDEX participation_expiry ON public.participation USING btree (reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE INDEX participation_page_hold ON public.participation USING btree (crm_id, reserved_until) WHERE ((reserved_until IS NOT NULL) AND (reference ~~ 'page-%'::text));
 CREATE INDEX participation_reserved ON public.participation USING btree (crm_id, appointment_id, reserved_until) WHERE (reserved_until IS NOT NULL);
 CREATE TRIGGER participation_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.name IS NULL) AND (new.state <> ALL (ARRAY['BOOKED'::text, 'RESERVED'::text])))) EXECUTE FUNCTION unmark_appointment();
+CREATE TRIGGER participation_anonymised BEFORE UPDATE ON public.participation FOR EACH ROW WHEN ((((new.metadata IS NOT NULL) OR new.no_show) AND (new.reference = ('anonymous-'::text || (new.id)::text)))) EXECUTE FUNCTION forget_notes();
 CREATE TRIGGER participation_changed BEFORE UPDATE ON public.participation FOR EACH ROW EXECUTE FUNCTION set_changed_at();
 CREATE TRIGGER participation_moved AFTER UPDATE ON public.participation FOR EACH ROW WHEN (((new.appointment_id <> old.appointment_id) OR ((new.version <> old.version) AND (new.reference ~~ 'anonymous-%'::text)))) EXECUTE FUNCTION unmark_appointment();
 CREATE TRIGGER request_added AFTER INSERT ON public.participation FOR EACH ROW WHEN (((new.state = 'REQUESTED'::text) AND (new.mail_event_id IS NOT NULL))) EXECUTE FUNCTION participation_waits();
@@ -678,6 +686,7 @@ AS $function$
       moment_json(appointment.starts_at) AS start,
       moment_json(appointment.ends_at) AS "end",
       appointment.notes,
+      appointment.metadata,
       array_to_json(ARRAY(
         SELECT participation_json.content
           FROM participation
@@ -974,7 +983,7 @@ DECLARE
 BEGIN
   WITH cancelled AS (
     UPDATE participation
-       SET state = 'CANCELED', version = participation.version + 1, reserved_until = NULL,
+       SET state = 'CANCELED', no_show = false, version = participation.version + 1, mailable_version = NULL, reserved_until = NULL,
            mail_event_id = CASE WHEN is_active(participation.state) THEN new_mail_event(with_mail) ELSE mail_event_id END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state <> 'CANCELED'
     RETURNING old AS before, new AS after)
@@ -995,7 +1004,9 @@ CREATE OR REPLACE FUNCTION public.change_state(request jsonb, target appointment
 AS $function$
 DECLARE
   the_crm text := request ->> 'crmId';
-  new_state text := request ->> 'state';
+  new_state text := coalesce(request ->> 'state', present.state);
+  new_metadata jsonb := CASE WHEN request ? 'metadata' THEN nullif(request -> 'metadata', 'null') ELSE present.metadata END;
+  new_no_show boolean := new_state = 'BOOKED' AND coalesce((request ->> 'noShow')::boolean, present.no_show);
   seats integer := takes_seat(new_state)::integer - takes_seat(present.state)::integer;
   becomes_exempt boolean := coalesce((request ->> 'ignoreCapacity')::boolean, false);
   rejection jsonb;
@@ -1004,11 +1015,10 @@ DECLARE
   event_number integer;
   changed participation%ROWTYPE;
 BEGIN
-  IF new_state = present.state THEN
-    RETURN jsonb_build_object('id', present.id, 'created', false, 'participation', participation_text(the_crm, present.id));
-  END IF;
-  rejection := transition_error(present.state, new_state, target.state);
+  IF new_state <> present.state THEN rejection := transition_error(present.state, new_state, target.state); END IF;
+  rejection := coalesce(rejection, note_error(request, target, present, new_state));
   IF rejection IS NOT NULL THEN RETURN rejection; END IF;
+  IF new_state = present.state THEN RETURN note_participation(request, target, present, new_metadata, new_no_show); END IF;
   -- Nobody knows yet for whom the seat is held.
   IF new_state = 'BOOKED' AND present.state = 'RESERVED' AND present.customer_id IS NULL AND present.name IS NULL AND owner_reference IS NULL THEN
     RETURN error_answer('booking.customer_missing');
@@ -1023,7 +1033,7 @@ BEGIN
   origin := request -> 'origin' || jsonb_build_object('hasMail', (request ->> 'sendMails')::boolean
     AND (SELECT has_mail FROM transitions() WHERE from_state = present.state AND to_state = new_state));
   UPDATE participation
-     SET state = new_state, version = version + 1, arranged_at = NULL, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
+     SET state = new_state, metadata = new_metadata, no_show = new_no_show, version = version + 1, mailable_version = NULL, arranged_at = NULL, reserved_until = NULL, exempt = exempt OR becomes_exempt, customer_id = coalesce(owner.id, customer_id),
          mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, new_state),
          -- Whoever was embedded is the customer from now on, whose data the customer service has.
          name = CASE WHEN owner.id IS NULL THEN name END, email = CASE WHEN owner.id IS NULL THEN email END, mobile = CASE WHEN owner.id IS NULL THEN mobile END,
@@ -1292,12 +1302,13 @@ BEGIN
 
   INSERT INTO appointment (
     crm_id, provider_id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
+    starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count, metadata)
   VALUES (
     the_crm, the_provider, the_reference, request ->> 'resourceReference', request ->> 'productReference', request ->> 'contactReference',
     request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric, request ->> 'priceCurrency',
     (request ->> 'startsAt')::timestamptz, (request ->> 'endsAt')::timestamptz, (request ->> 'capacity')::bigint, seats,
-    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count)
+    (request ->> 'acceptBookings')::boolean, the_digest, 1 + embedded_count,
+    nullif(request -> 'metadata', 'null'))
   ON CONFLICT ON CONSTRAINT appointment_reference_key DO NOTHING
   RETURNING * INTO made;
   IF NOT FOUND THEN
@@ -1339,11 +1350,11 @@ BEGIN
   WITH made AS (
     INSERT INTO appointment (
       crm_id, provider_id, series_id, id, reference, resource_reference, product_reference, contact_reference, description, notes, address, price_value, price_currency,
-      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count)
+      starts_at, ends_at, capacity, taken, accept_bookings, content_digest, event_count, metadata)
     SELECT the_crm, (request ->> 'providerId')::uuid, request ->> 'seriesId', id, reference, request ->> 'resourceReference', request ->> 'productReference',
         request ->> 'contactReference', request ->> 'description', request ->> 'notes', (request ->> 'address')::jsonb, (request ->> 'priceValue')::numeric,
         request ->> 'priceCurrency', "startsAt", "endsAt", (request ->> 'capacity')::bigint, 0, (request ->> 'acceptBookings')::boolean,
-        decode(request ->> 'contentDigest', 'hex'), 1
+        decode(request ->> 'contentDigest', 'hex'), 1, nullif(request -> 'metadata', 'null')
       FROM jsonb_to_recordset(request -> 'appointments') AS each(id uuid, reference text, "startsAt" timestamptz, "endsAt" timestamptz)
     RETURNING appointment)
   SELECT count(append_appointment_changed(appointment, 'CREATED', request -> 'origin')), jsonb_agg(content ORDER BY (appointment).starts_at)
@@ -1456,9 +1467,9 @@ CREATE OR REPLACE FUNCTION public.embed_participations(target appointment, embed
 AS $function$
 BEGIN
   WITH made AS (
-    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until)
-    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id)
-      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text)
+    INSERT INTO participation (crm_id, id, appointment_id, reference, name, email, mobile, note, state, exempt, reserved_until, metadata)
+    SELECT target.crm_id, id, target.id, reference, name, email, mobile, note, state, true, expiry_of(state, target.crm_id), metadata
+      FROM jsonb_to_recordset(embedded) AS each(id uuid, reference text, name text, email text, mobile text, note text, state text, metadata jsonb)
      ORDER BY reference COLLATE "C"
     RETURNING participation
   )
@@ -1571,6 +1582,17 @@ AS $function$
       AND ends_at - starts_at > interval '24 hours'
    OFFSET 0)
 $function$;
+
+CREATE OR REPLACE FUNCTION public.forget_notes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      NEW.metadata := NULL;
+      NEW.no_show := false;
+      RETURN NEW;
+    END
+    $function$;
 
 CREATE OR REPLACE FUNCTION public.forget_verification_mails(request jsonb)
  RETURNS jsonb
@@ -1696,10 +1718,11 @@ DECLARE
   origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', has_mail_on_creation(new_state) AND (request ->> 'sendMails')::boolean);
   made participation%ROWTYPE;
 BEGIN
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, note, state, exempt, reserved_until, mail_event_id, invited)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, note, state, exempt, reserved_until, mail_event_id, invited, metadata)
   VALUES (
     the_crm, new_id, target.id, person.id, request ->> 'reference', request ->> 'note', new_state, coalesce((request ->> 'ignoreCapacity')::boolean, false),
-    expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state))
+    expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state),
+    nullif(request -> 'metadata', 'null'))
   RETURNING * INTO made;
   PERFORM add_message(made, request ->> 'message');
   PERFORM append_participation_changed(made, target.provider_id, 'CREATED', NULL, origin, NULL, target.event_count);
@@ -1788,7 +1811,7 @@ BEGIN
     IF (request ->> 'onDuplicateRaise')::boolean OR present.appointment_id <> target.id OR present.customer_id IS DISTINCT FROM person.id THEN
       RETURN error_answer('participation.reference_taken');
     END IF;
-    RETURN change_state(request, target, present, NULL);
+    RETURN change_state(request - 'metadata', target, present, NULL);
   END IF;
 
   IF is_active(new_state) AND target.state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;
@@ -1806,6 +1829,16 @@ AS $function$
   SELECT * FROM customer
    WHERE crm_id = the_crm AND provider_id = the_provider AND reference = the_reference AND reference_known
    ORDER BY refreshed_at DESC LIMIT 1
+$function$;
+
+CREATE OR REPLACE FUNCTION public.last_mailable_version(participation participation)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT coalesce(
+    participation.mailable_version,
+    participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.leave_appointments(request jsonb)
@@ -1884,6 +1917,8 @@ BEGIN
   SELECT * INTO present FROM participation WHERE crm_id = the_crm AND id = the_participation FOR NO KEY UPDATE;
   rejection := CASE
     WHEN NOT FOUND THEN error_answer('participation.not_found')
+    -- It has been anonymised since.
+    WHEN present.reference <> request ->> 'reference' THEN error_answer('participation.not_found')
     -- It has been moved since.
     WHEN present.appointment_id IS DISTINCT FROM the_appointment THEN retry_answer('stale') END;
   SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;
@@ -1993,7 +2028,8 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer,
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, no_show = false, mailable_version = NULL, arranged_at = NULL,
+         moves_by_person = moves_by_person + by_person::integer,
          untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE version + 1 END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;
@@ -2110,6 +2146,20 @@ BEGIN
    WHERE step BETWEEN 0 AND last_step;
   RETURN error_answer('slot.unavailable', jsonb_build_object(
     'reason', 'off_raster', 'text', format('%s: the nearest starts of a slot of %s minutes are %s. List the slots to see what is free.', steps, minutes, starts)));
+CREATE OR REPLACE FUNCTION public.note_error(request jsonb, target appointment, present participation, new_state text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  marks boolean := coalesce((request ->> 'noShow')::boolean, false);
+BEGIN
+  RETURN CASE
+    WHEN (marks OR jsonb_typeof(request -> 'metadata') = 'object') AND present.reference = 'anonymous-' || present.id THEN error_answer('participation.anonymous')
+    WHEN marks AND new_state <> 'BOOKED' THEN error_answer('participation.not_booked', jsonb_build_object('text', format(
+      'Only a participation that is BOOKED can be marked as a no-show; this one is %s.', new_state)))
+    WHEN marks AND target.starts_at > scheduling_now(target.crm_id) THEN error_answer('participation.not_started', jsonb_build_object('text', format(
+      'The appointment starts at %s: a no-show can be marked from then on.', moment_json(target.starts_at)))) END;
 END
 $function$;
 
@@ -2121,6 +2171,27 @@ BEGIN
   INSERT INTO invitation_booking (crm_id, participation_id, invitation_id)
   SELECT crm_id, id, the_invitation FROM participation WHERE crm_id = the_crm AND id = the_participation AND customer_id = the_customer;
   IF NOT FOUND THEN RAISE EXCEPTION 'the customer of the invitation has another reference by now' USING ERRCODE = 'serialization_failure'; END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_participation(request jsonb, target appointment, present participation, new_metadata jsonb, new_no_show boolean)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  event_number integer;
+  changed participation%ROWTYPE;
+BEGIN
+  IF (new_metadata, new_no_show) IS DISTINCT FROM (present.metadata, present.no_show) THEN
+    UPDATE appointment SET event_count = event_count + 1 WHERE crm_id = target.crm_id AND id = target.id RETURNING event_count INTO event_number;
+    UPDATE participation
+       SET metadata = new_metadata, no_show = new_no_show, version = version + 1, mailable_version = last_mailable_version(present),
+           arranged_at = coalesce(arranged_at, changed_at)
+     WHERE crm_id = present.crm_id AND id = present.id
+    RETURNING * INTO changed;
+    PERFORM append_participation_changed(changed, target.provider_id, 'UPDATED', changed.state, request -> 'origin', NULL, event_number);
+  END IF;
+  RETURN jsonb_build_object('id', present.id, 'created', false, 'participation', participation_text(present.crm_id, present.id));
 END
 $function$;
 
@@ -2345,7 +2416,9 @@ AS $function$
           nullif(ARRAY(
             SELECT text FROM participation_message AS message
              WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-             ORDER BY message.version), '{}') AS messages
+             ORDER BY message.version), '{}') AS messages,
+          participation.metadata,
+          participation.no_show AS "noShow"
       ) AS fields) AS written
 $function$;
 
@@ -2434,8 +2507,23 @@ DECLARE
   present timestamptz := scheduling_now(the_crm);
   archive_after_days integer := request ->> 'archiveAfterDays';
   appointment_ids uuid[];
+  max_few CONSTANT integer := 2000;
+  -- Those with the metadata, if they are few.
+  few_ids uuid[];
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN; END IF;
+
+  IF request ? 'metadata' THEN
+    -- They are in no order, so each part reads all of them, unless they are many: then reading all appointments in their order finds some soon.
+    EXECUTE
+      'SELECT ARRAY(
+         SELECT id FROM appointment
+          WHERE metadata IS NOT NULL AND jsonb_set(''{}'', ARRAY[provider_id::text], metadata) @> $1
+          LIMIT $2)'
+      INTO few_ids
+      USING jsonb_build_object(the_provider, request -> 'metadata'), max_few + 1;
+    IF cardinality(few_ids) > max_few THEN few_ids := NULL; END IF;
+  END IF;
 
   -- Planned for these values: which index is best depends on them.
   EXECUTE concat(
@@ -2447,6 +2535,8 @@ BEGIN
     CASE WHEN request ? 'productReference' THEN ' AND product_reference = $7' END,
     CASE WHEN request ? 'resourceReference' THEN ' AND resource_reference = $8' END,
     CASE WHEN request ? 'state' THEN ' AND state = $9' END,
+    CASE WHEN request ? 'metadata' THEN ' AND metadata @> $12' END,
+    CASE WHEN few_ids IS NOT NULL THEN ' AND id = ANY ($13)' END,
     ' ORDER BY starts_at, id
         LIMIT $10)')
     INTO appointment_ids
@@ -2455,7 +2545,8 @@ BEGIN
       greatest((request ->> 'from')::timestamptz, CASE WHEN (request ->> 'includeArchived')::boolean THEN '-infinity' ELSE archived_until(present, archive_after_days) END),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce(request #>> '{after,id}', '00000000-0000-0000-0000-000000000000')::uuid,
-      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present;
+      request ->> 'productReference', request ->> 'resourceReference', request ->> 'state', max_size + 1, present,
+      request -> 'metadata', few_ids;
 
   RETURN QUERY
   SELECT appointment.id, appointment.starts_at, CASE WHEN fits THEN (SELECT content FROM appointment_json(appointment, present, archive_after_days)) END
@@ -2751,8 +2842,7 @@ DECLARE
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
-        'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
+        'currentVersion', last_mailable_version(participation),
         'reference', participation.reference, 'customerId', participation.customer_id,
         'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note, 'state', participation.state,
         'message', (
@@ -2787,8 +2877,9 @@ DECLARE
   max_rows integer := request ->> 'rows';
   present timestamptz := scheduling_now(the_crm);
   lowest_id CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
-  customer_ids uuid[];
-  by_customer boolean := false;
+  wanted_metadata jsonb := request -> 'metadata';
+  -- The candidates, if they are few.
+  few_ids uuid[];
   row_count integer := 0;
   next record;
   last record;
@@ -2797,21 +2888,27 @@ DECLARE
 BEGIN
   IF NOT is_present_provider(request) THEN RETURN; END IF;
 
-  IF request ? 'customerId' THEN
-    customer_ids := ARRAY[(request ->> 'customerId')::uuid];
-    -- Those of a customer are in no order, so each part reads all of them, unless they are more than it may read.
-    PERFORM FROM participation WHERE crm_id = the_crm AND customer_id = ANY (customer_ids) OFFSET max_rows LIMIT 1;
-    by_customer := NOT FOUND;
+  IF request ? 'customerId' OR request ? 'metadata' THEN
+    -- Those of a customer, and those with metadata, are in no order, so each part reads all of them, unless they are more than it may read.
+    EXECUTE concat(
+      'SELECT ARRAY(SELECT id FROM participation WHERE crm_id = $1',
+      CASE WHEN request ? 'customerId' THEN ' AND customer_id = $2' END,
+      CASE WHEN request ? 'metadata' THEN ' AND metadata IS NOT NULL AND jsonb_set(''{}'', ARRAY[crm_id], metadata) @> $3' END,
+      ' LIMIT $4)')
+      INTO few_ids
+      USING the_crm, (request ->> 'customerId')::uuid, jsonb_build_object(the_crm, wanted_metadata), max_rows + 1;
+    IF cardinality(few_ids) > max_rows THEN few_ids := NULL; END IF;
   END IF;
 
   -- Planned for these values: which index is best depends on them.
   FOR next IN EXECUTE concat(
     'SELECT appointment.starts_at, appointment.id AS appointment_id, participation.id,
-            participation.id IS NOT NULL AND ($8 IS NULL OR participation.customer_id = ANY ($8)) AND ($9 IS NULL OR participation.state = $9)
+            participation.id IS NOT NULL AND ($8 IS NULL OR participation.customer_id = $8) AND ($9 IS NULL OR participation.state = $9)
+              AND ($14 IS NULL OR coalesce(participation.metadata @> $14, false)) AND ($15 IS NULL OR participation.no_show = $15)
               AND ($10 IS NULL OR participation.changed_at >= $10) AND (participation.reserved_until IS NULL OR participation.reserved_until > $11) AS is_listed
        FROM appointment',
-    CASE WHEN by_customer THEN
-      ' JOIN participation ON participation.crm_id = $1 AND participation.customer_id = ANY ($8) AND participation.appointment_id = appointment.id
+    CASE WHEN few_ids IS NOT NULL THEN
+      ' JOIN participation ON participation.crm_id = $1 AND participation.id = ANY ($16) AND participation.appointment_id = appointment.id
          AND (appointment.starts_at, appointment.id, participation.id) > ($5, $6, $7)'
     ELSE
       -- An appointment without any is a row, too, so that the rows limit how many appointments are read.
@@ -2829,7 +2926,8 @@ BEGIN
       coalesce((request ->> 'to')::timestamptz, 'infinity'), coalesce((request ->> 'from')::timestamptz, '-infinity'),
       coalesce((request #>> '{after,startsAt}')::timestamptz, '-infinity'),
       coalesce((request #>> '{after,appointmentId}')::uuid, lowest_id), coalesce((request #>> '{after,participationId}')::uuid, lowest_id),
-      customer_ids, request ->> 'state', (request ->> 'changedSince')::timestamptz, present, lowest_id, max_rows + 1
+      (request ->> 'customerId')::uuid, request ->> 'state', (request ->> 'changedSince')::timestamptz, present, lowest_id, max_rows + 1,
+      wanted_metadata, (request ->> 'noShow')::boolean, few_ids
   LOOP
     has_more := row_count = max_rows OR next.is_listed AND cardinality(participation_ids) = max_size;
     EXIT WHEN has_more;
@@ -3223,8 +3321,7 @@ BEGIN
            json_build_object(
              'crmId', the_crm,
              'participationId', participation.id,
-             -- As in read_participation_mail_data: of the last change that a mail can be about.
-             'version', participation.version - (participation.attendance_confirmed_at IS NOT NULL)::integer,
+             'version', participation.version,
              'providerId', the_provider,
              'customerId', participation.customer_id,
              'start', moment_json(due.starts_at),
@@ -3233,7 +3330,7 @@ BEGIN
              'previousMailEventId', participation.mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
+        SELECT id, last_mailable_version(participation) AS version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,
@@ -3777,7 +3874,7 @@ BEGIN
   IF changed IS DISTINCT FROM target THEN
     UPDATE appointment
        SET starts_at = changed.starts_at, ends_at = changed.ends_at, capacity = changed.capacity, accept_bookings = changed.accept_bookings,
-           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address,
+           description = changed.description, contact_reference = changed.contact_reference, notes = changed.notes, address = changed.address, metadata = changed.metadata,
            revision = revision + 1, event_count = event_count + 1
      WHERE crm_id = target.crm_id AND id = target.id
     RETURNING * INTO changed;
@@ -3806,6 +3903,9 @@ BEGIN
        SET version = participation.version + 1, mail_event_id = coalesce(new_mail_event(origin), mail_event_id), invited = invited OR invites(origin, state),
            -- Whoever said so meant the previous time and place.
            attendance_confirmed_at = NULL,
+           -- Nobody has missed what has not begun.
+           no_show = no_show AND target.starts_at <= scheduling_now(target.crm_id),
+           mailable_version = NULL,
            untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE participation.version + 1 END,
            arranged_at = CASE WHEN (request ->> 'isMoved')::boolean THEN NULL ELSE coalesce(arranged_at, changed_at) END
      WHERE crm_id = target.crm_id AND appointment_id = target.id AND state IN ('REQUESTED', 'BOOKED')

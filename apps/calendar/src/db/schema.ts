@@ -155,6 +155,8 @@ export interface AppointmentTable {
   /** Participations that are BOOKED or RESERVED, changed only while holding a lock on this row. */
   taken: number;
   acceptBookings: boolean;
+  /** What the CRM notes of it. Null: nothing. */
+  metadata: Record<string, string> | null;
   /** Those of the timeslot in which a booking made it, as they were then; otherwise 0. */
   bufferBefore: Generated<number>;
   bufferAfter: Generated<number>;
@@ -208,6 +210,12 @@ export interface ParticipationTable {
   movesByPerson: Generated<number>;
   /** The last version in which its time, place or title changed without a mail to the person; null: none. */
   untoldVersion: number | null;
+  /** What the CRM notes of it. Null: nothing. Removed by Postgres when it is anonymised, whoever writes. */
+  metadata: Record<string, string> | null;
+  /** Only of one that is BOOKED: the person did not come. Removed as metadata is. */
+  noShow: Generated<boolean>;
+  /** The last version that a mail can be about, if only what the CRM notes has changed since; null: see states.sql. */
+  mailableVersion: number | null;
 }
 
 /** The text that a caller sent with one version of a participation. */

@@ -27,6 +27,7 @@ export async function anonymiseParticipations(
   await forgetInvitations(tx, crmId, ids);
   await tx
     .updateTable('participation')
+    // A trigger removes what the CRM has noted.
     .set({ customerId: null, reference: anonymousReference, name: null, email: null, mobile: null, note: null })
     .where('crmId', '=', crmId)
     .where(sql<boolean>`id = ANY(${ids}::uuid[])`)

@@ -2,8 +2,8 @@
 -- after the lock sees what was committed before it was granted (READ COMMITTED takes a snapshot per statement). The customer's row is locked too, so that an
 -- erasure, which locks it FOR UPDATE, comes entirely before or after. If the reference exists, its participation is moved to the state instead.
 --
--- Request: crmId, providerId, providerVersion, appointmentReference, customerReference, id, reference, state, message (if given), ignoreCapacity,
---   onDuplicateRaise, sendMails, origin (see append-events.sql).
+-- Request: crmId, providerId, providerVersion, appointmentReference, customerReference, id, reference, state, message (if given), metadata (of one that is
+--   created; null: none), ignoreCapacity, onDuplicateRaise, sendMails, origin (see append-events.sql).
 -- Answer: see answers.sql. If another transaction concurrently takes the reference for another appointment, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION create_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -33,7 +33,7 @@ BEGIN
     IF (request ->> 'onDuplicateRaise')::boolean OR present.appointment_id <> target.id OR present.customer_id IS DISTINCT FROM person.id THEN
       RETURN error_answer('participation.reference_taken');
     END IF;
-    RETURN change_state(request, target, present, NULL);
+    RETURN change_state(request - 'metadata', target, present, NULL);
   END IF;
 
   IF is_active(new_state) AND target.state <> 'ACTIVE' THEN RETURN error_answer('appointment.cancelled'); END IF;

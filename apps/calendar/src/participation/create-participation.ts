@@ -13,6 +13,7 @@ export interface NewParticipation {
   customerReference: string;
   state: ParticipationState;
   message?: string | undefined;
+  metadata?: Record<string, string> | null | undefined;
   ignoreCapacity: boolean;
   onDuplicateRaise: boolean;
   sendMails: boolean;

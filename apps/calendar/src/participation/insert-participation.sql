@@ -1,7 +1,7 @@
 -- Inserts a participation with its message and its event. Called by other functions only, which have taken its seat and counted its event.
 --
 -- Arguments: the appointment as it is then, with the event_count that the event has; the customer (all columns null: none); and of the request crmId, id, reference,
---   state, ignoreCapacity, sendMails, message, note and origin.
+--   state, ignoreCapacity, sendMails, message, note, metadata and origin.
 CREATE OR REPLACE FUNCTION insert_participation(request jsonb, target appointment, person customer) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_crm text := request ->> 'crmId';
@@ -10,10 +10,11 @@ DECLARE
   origin jsonb := request -> 'origin' || jsonb_build_object('hasMail', has_mail_on_creation(new_state) AND (request ->> 'sendMails')::boolean);
   made participation%ROWTYPE;
 BEGIN
-  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, note, state, exempt, reserved_until, mail_event_id, invited)
+  INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, note, state, exempt, reserved_until, mail_event_id, invited, metadata)
   VALUES (
     the_crm, new_id, target.id, person.id, request ->> 'reference', request ->> 'note', new_state, coalesce((request ->> 'ignoreCapacity')::boolean, false),
-    expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state))
+    expiry_of(new_state, the_crm), new_mail_event(origin), invites(origin, new_state),
+    nullif(request -> 'metadata', 'null'))
   RETURNING * INTO made;
   PERFORM add_message(made, request ->> 'message');
   PERFORM append_participation_changed(made, target.provider_id, 'CREATED', NULL, origin, NULL, target.event_count);

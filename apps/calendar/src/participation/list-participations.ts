@@ -21,6 +21,9 @@ export interface ParticipationsQuery {
   to?: string | undefined;
   /** A date-time as in the interface: those that were created or changed at or after it. */
   changedSince?: string | undefined;
+  /** Only those that have all of these pairs. */
+  metadata?: Record<string, string> | undefined;
+  noShow?: boolean | undefined;
   /** Absent: all. */
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -97,6 +100,8 @@ interface ParticipationsFilter {
   from?: Date | undefined;
   to?: Date | undefined;
   changedSince?: Date | undefined;
+  metadata?: Record<string, string> | undefined;
+  noShow?: boolean | undefined;
 }
 
 /** Where a part ended. */
@@ -117,8 +122,8 @@ function readQuery(
   if (from !== undefined && to !== undefined && to <= from) errors.add('/to', 'must be after from');
   const after = readCursor(positionCursor, query.cursor, errors);
   errors.throwIfAny('participation.invalid');
-  const { crmId, state } = query;
-  return { filter: { crmId, providerId, state, from, to, changedSince }, after };
+  const { crmId, state, metadata, noShow } = query;
+  return { filter: { crmId, providerId, state, from, to, changedSince, metadata, noShow }, after };
 }
 
 /** See read-participations.sql. */

@@ -1,4 +1,4 @@
--- A participation as the REST interface shows it (interface 2.6), without white space. All columns of `customer` are null if there is none.
+-- A participation as the REST interface shows it (interface 2.6), without white space but in its metadata. All columns of `customer` are null if there is none.
 --
 -- Postgres writes the body in place of a call (`FROM participation, …, participation_json(participation, …)`), because it is a single SELECT, STABLE and not STRICT.
 CREATE OR REPLACE FUNCTION participation_json(participation participation, appointment_reference text, customer customer)
@@ -22,7 +22,9 @@ RETURNS TABLE (content json) LANGUAGE sql STABLE AS $$
           nullif(ARRAY(
             SELECT text FROM participation_message AS message
              WHERE message.crm_id = participation.crm_id AND message.participation_id = participation.id
-             ORDER BY message.version), '{}') AS messages
+             ORDER BY message.version), '{}') AS messages,
+          participation.metadata,
+          participation.no_show AS "noShow"
       ) AS fields) AS written
 $$;
 

@@ -31,8 +31,7 @@ DECLARE
 BEGIN
   RETURN (
     SELECT jsonb_build_object(
-        -- That the person will be there is no change that a mail would be about. It is the last one as long as it is noted of a booking.
-        'currentVersion', participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer,
+        'currentVersion', last_mailable_version(participation),
         'reference', participation.reference, 'customerId', participation.customer_id,
         'name', participation.name, 'email', participation.email, 'mobile', participation.mobile, 'note', participation.note, 'state', participation.state,
         'message', (

@@ -47,6 +47,14 @@ BEGIN
 END
 $$;
 
+-- The last version of a participation that a mail can be about: not that the person will be there, which is the last change as long as it is noted of a booking, and
+-- not what the CRM notes.
+CREATE OR REPLACE FUNCTION last_mailable_version(participation participation) RETURNS integer LANGUAGE sql STABLE AS $$
+  SELECT coalesce(
+    participation.mailable_version,
+    participation.version - (participation.state = 'BOOKED' AND participation.attendance_confirmed_at IS NOT NULL)::integer)
+$$;
+
 -- When a reservation that is made now expires (interface 8); null for another state.
 CREATE OR REPLACE FUNCTION expiry_of(state text, the_crm text) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
   SELECT CASE WHEN state = 'RESERVED' THEN scheduling_now(the_crm) + interval '180 seconds' END

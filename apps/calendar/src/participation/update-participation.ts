@@ -8,16 +8,22 @@ export interface ParticipationUpdate {
   crmId: string;
   providerReference: string;
   participationReference: string;
-  state: ParticipationState;
+  /** Absent: the present one. */
+  state?: ParticipationState | undefined;
   message?: string | undefined;
+  /** Null clears it. */
+  metadata?: Record<string, string> | null | undefined;
+  /** Whether the person did not come. */
+  noShow?: boolean | undefined;
   ignoreCapacity: boolean;
   sendMails: boolean;
 }
 
 /**
- * Changes the state of a participation (interface 4.3); see change-state.sql. Rejects with `provider.not_found`,
- * `participation.not_found`, `participation.state_unsupported`, `participation.move_not_allowed`,
- * `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing` or `participation.busy`.
+ * Changes the state of a participation, or what the CRM notes of it (interface 4.3); see change-state.sql. Rejects with
+ * `provider.not_found`, `participation.not_found`, `participation.state_unsupported`, `participation.move_not_allowed`,
+ * `participation.capacity_exhausted`, `appointment.cancelled`, `booking.customer_missing`, `participation.not_booked`,
+ * `participation.not_started`, `participation.anonymous` or `participation.busy`.
  */
 export function updateParticipation(
   dependencies: CalendarDependencies,
@@ -28,7 +34,7 @@ export function updateParticipation(
     provider: { crmId, providerReference },
     call: async ({ id: providerId }) => {
       const present = await readParticipation(db, { crmId, providerId, reference });
-      const request = { ...change, participationId: present?.id, origin: originJson() };
+      const request = { ...change, reference, participationId: present?.id, origin: originJson() };
       return { name: 'update_participation', request, locks: present?.appointmentReference ?? '' };
     },
     read: (participationId) => readParticipation(db, { crmId, participationId }),

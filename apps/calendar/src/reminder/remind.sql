@@ -52,8 +52,7 @@ BEGIN
            json_build_object(
              'crmId', the_crm,
              'participationId', participation.id,
-             -- As in read_participation_mail_data: of the last change that a mail can be about.
-             'version', participation.version - (participation.attendance_confirmed_at IS NOT NULL)::integer,
+             'version', participation.version,
              'providerId', the_provider,
              'customerId', participation.customer_id,
              'start', moment_json(due.starts_at),
@@ -62,7 +61,7 @@ BEGIN
              'previousMailEventId', participation.mail_event_id),
            coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}'
       FROM due CROSS JOIN LATERAL (
-        SELECT id, version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at, attendance_confirmed_at FROM participation
+        SELECT id, last_mailable_version(participation) AS version, customer_id, mail_event_id, coalesce(arranged_at, changed_at) AS arranged_at FROM participation
          WHERE crm_id = the_crm AND appointment_id = due.id AND state = 'BOOKED') AS participation
      WHERE due.due_at < (SELECT until FROM reached)
        -- Of several reminders of a booking that are due at the same time, which happens after an outage only, the person gets the shortest: the others say the same,

@@ -4,7 +4,7 @@
 -- Request: crmId, providerId, providerVersion, and where: either timeslotReference, startsAt, minutes (absent: one raster) and productReference, with the
 --   details of an appointment that is made: newReference, contentDigest in hex, description, contactReference, priceValue, priceCurrency;
 --   or appointmentReference. ignoreNotice. The participation: id, reference, customerReference (absent for a hold without a customer), state, message (if given),
---   sendMails, origin (see append-events.sql); and if the customer service has prepared the customer, prepared (see add-prepared-customer.sql).
+--   metadata (null: none), sendMails, origin (see append-events.sql); and if the customer service has prepared the customer, prepared (see add-prepared-customer.sql).
 -- Answer: see answers.sql, and slot (see slot-details.sql). If another transaction concurrently takes the reference, participation_reference_key is violated.
 CREATE OR REPLACE FUNCTION book_slot(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE

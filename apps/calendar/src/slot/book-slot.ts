@@ -20,6 +20,8 @@ export interface NewBooking {
   /** One that the customer service knows, or one that it gets. Absent: a hold without a customer. */
   customer?: NamedCustomer | undefined;
   message?: string | undefined;
+  /** Of the participation. */
+  metadata?: Record<string, string> | null | undefined;
   ignoreNotice: boolean;
   sendMails: boolean;
 }
@@ -61,13 +63,14 @@ function checkRequest({ place, state, customer }: NewBooking): void {
  * @param id of the participation
  */
 export function bookingCall({ timeZone }: Pick<ProviderRow, 'timeZone'>, id: string, booking: NewBooking) {
-  const { place, reference, state, customer, message, ignoreNotice, sendMails } = booking;
+  const { place, reference, state, customer, message, metadata, ignoreNotice, sendMails } = booking;
   const participation = {
     id,
     reference,
     customerReference: customer?.customerReference,
     state,
     message,
+    metadata,
     sendMails,
     origin: originJson(),
   };

@@ -63,7 +63,8 @@ BEGIN
   -- From now on the public rules apply to it.
   UPDATE participation
      SET appointment_id = target.id, version = version + 1, exempt = false, mail_event_id = coalesce(new_mail_event(origin), mail_event_id),
-         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, arranged_at = NULL, moves_by_person = moves_by_person + by_person::integer,
+         invited = invited OR invites(origin, state), attendance_confirmed_at = NULL, no_show = false, mailable_version = NULL, arranged_at = NULL,
+         moves_by_person = moves_by_person + by_person::integer,
          untold_version = CASE WHEN has_mail(origin) THEN untold_version ELSE version + 1 END
    WHERE crm_id = the_crm AND id = present.id
   RETURNING * INTO moved;

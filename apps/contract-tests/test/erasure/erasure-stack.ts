@@ -65,6 +65,7 @@ export async function createCanary(practice: Practice): Promise<{ word: string; 
     mobile: `+49 ${word}`,
     note: `Note ${word}`,
     language: 'en',
+    metadata: { [word.slice(0, 40)]: `Metadata ${word}` },
   });
   expect(answer.status).toBe(201);
   return { word, reference, email };
@@ -133,6 +134,7 @@ export async function embed(
     mobile: word,
     note: word,
     state: 'BOOKED',
+    metadata: { word },
   };
   const request = newAppointment(practice, { capacity: 2, participations: [person], ...fields });
   const { status, text } = await practice.crm.post(`${practice.at}/appointments`, request, {

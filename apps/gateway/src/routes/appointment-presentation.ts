@@ -2,6 +2,7 @@ import { AppointmentState, type Price } from '@scheduling/contracts/calendar/v1'
 import { enumNames } from '@scheduling/rpc';
 import { Type } from 'typebox';
 import { oneOf } from '../fields.ts';
+import { metadata } from '../metadata.ts';
 import { instant, nullable, nullableString } from '../schemas.ts';
 import { address } from './locations.ts';
 import { participation, participationExample } from './participations.ts';
@@ -26,6 +27,7 @@ export const appointmentExample = {
   start: '2030-05-06T07:00:00Z',
   end: '2030-05-06T07:30:00Z',
   notes: null,
+  metadata: { room: '2' },
   participations: [participationExample],
   price: { value: 49.9, currency: 'EUR' },
   productReference: 'haircut@acme',
@@ -47,6 +49,7 @@ export const appointment = Type.Object(
     start: instant(),
     end: instant(),
     notes: nullableString(),
+    metadata,
     participations: Type.Array(participation),
     price,
     productReference: Type.String(),

@@ -8,6 +8,7 @@ import {
 } from '@scheduling/contracts/calendar/v1';
 import type { Static } from 'typebox';
 import { clearing, given, givenFields } from '../fields.ts';
+import { toMetadata, toMetadataChange } from '../metadata.ts';
 import { invalidRequest } from '../problem.ts';
 import {
   type appointmentChange,
@@ -68,6 +69,7 @@ export function toAppointmentChange(
     notes: clearing(body.notes),
     address: toLocation(body.address),
     noAddress: body.address === null || body.address === '',
+    metadata: toMetadataChange(body.metadata),
   };
 }
 
@@ -110,9 +112,11 @@ function commonValues(body: NewAppointment | NewSeries) {
     acceptBookings = false,
     ...fields
   } = givenFields({ properties: commonFields }, body);
-  return { ...fields, description, capacity, acceptBookings, address: toLocation(body.address) };
+  const address = toLocation(body.address);
+  return { ...fields, description, capacity, acceptBookings, address, metadata: toMetadata(body.metadata) };
 }
 
 function toEmbeddedParticipation(body: Static<typeof embeddedParticipation>): EmbeddedParticipation {
-  return { ...givenFields(embeddedParticipation, body), state: ParticipationState[body.state] };
+  const metadata = toMetadata(body.metadata);
+  return { ...givenFields(embeddedParticipation, body), state: ParticipationState[body.state], metadata };
 }

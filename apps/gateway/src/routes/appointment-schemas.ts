@@ -21,12 +21,18 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { metadataFilter, metadataInput } from '../metadata.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
 import { appointment, appointmentExample, appointmentStates } from './appointment-presentation.ts';
 import { addressInput } from './locations.ts';
-import { canceledParticipationExample, participationStates, sendMails } from './participations.ts';
+import {
+  canceledParticipationExample,
+  participationMetadata,
+  participationStates,
+  sendMails,
+} from './participations.ts';
 import { providerParams } from './path-parameters.ts';
 
 interface PriceInput {
@@ -62,6 +68,7 @@ export const commonFields = {
   notes: Type.Optional(optionalText()),
   address: Type.Optional(addressInput),
   price: Type.Optional(priceInput),
+  metadata: metadataInput('What the CRM notes of the appointment, or of each one of a series.'),
 };
 
 /** interface 2.6. */
@@ -72,6 +79,7 @@ export const embeddedParticipation = Type.Object({
   mobile: Type.Optional(optionalLine()),
   note: Type.Optional(optionalText()),
   state: oneOf(participationStates),
+  metadata: participationMetadata,
 });
 
 export const newAppointment = Type.Object(
@@ -135,6 +143,7 @@ export const listAppointmentsSchema = {
     includeArchived: flag(false, 'Include archived appointments.'),
     from: Type.Optional(dateTime('Only appointments that end after it.')),
     to: Type.Optional(dateTime('Only appointments that start before it.')),
+    metadata: metadataFilter('appointments'),
     ...pageFields,
   }),
   response: {
@@ -184,6 +193,7 @@ export const createAppointmentSchema = {
         productName: 'Haircut',
         address: { city: 'Berlin', zip: '10115', country: 'DE', street: 'Beispielstraße', number: '1' },
         price: { value: 49.9, currency: 'EUR' },
+        metadata: { room: '2' },
       },
       {
         from: '2030-06-03T09:00',
@@ -217,6 +227,7 @@ export const createAppointmentSchema = {
             start: '2030-06-03T07:00:00Z',
             end: '2030-06-03T07:30:00Z',
             participations: [],
+            metadata: null,
             price: null,
             seriesId: '0b9e6f6e-51c8-4b43-8d53-8f7f9e2d5c10',
           },
@@ -251,6 +262,7 @@ export const appointmentChange = Type.Object(
     contactReference: Type.Optional(optionalLine({ description: 'Reference of the responsible user.' })),
     notes: Type.Optional(optionalText()),
     address: Type.Optional(addressInput),
+    metadata: metadataInput('Replaces all pairs; `null` clears them.'),
   },
   { title: 'AppointmentChange', examples: [{ capacity: 2, notes: null }] },
 );

@@ -24,6 +24,7 @@ import {
 import { requiredArgument, singleArgument } from './delete-arguments.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
+import { toMetadata } from '../metadata.ts';
 import { wrapJson } from './wrap-json.ts';
 
 /** interface 4.2. */
@@ -120,6 +121,7 @@ function toFilter(query: Static<typeof listAppointmentsSchema.querystring>) {
     includeArchived: query.includeArchived,
     from: given(query.from),
     to: given(query.to),
+    metadata: toMetadata(query.metadata),
     limit: query.limit,
     cursor: query.cursor,
   };

@@ -31,7 +31,7 @@ import { toRequestError } from '../validation.ts';
 import { priceInput } from './appointment-schemas.ts';
 import { customerExample, newCustomerFields } from './customers.ts';
 import { jsonType } from './json-stream.ts';
-import { participation, participationExample, sendMails } from './participations.ts';
+import { participation, participationExample, participationMetadata, sendMails } from './participations.ts';
 import { providerParams } from './path-parameters.ts';
 import { ignoreNotice, slot, slotExample } from './slots.ts';
 import { wrapJson } from './wrap-json.ts';
@@ -51,6 +51,7 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
           state: ParticipationState[body.state],
           customer: toCustomer(body),
           message: given(body.message),
+          metadata: toMetadata(body.metadata),
         });
         return reply
           .code(answer.created ? 201 : 200)
@@ -199,6 +200,7 @@ const commonFields = {
   ...customerFields,
   state: oneOf(['RESERVED', 'REQUESTED', 'BOOKED'], { description: 'Only a `RESERVED` one may have no customer yet.' }),
   message,
+  metadata: participationMetadata,
 };
 
 const detailFields = {
@@ -302,6 +304,7 @@ const createBookingSchema = {
         },
         state: 'BOOKED',
         message: 'See you then!',
+        metadata: { channel: 'phone' },
       },
     ],
   }),

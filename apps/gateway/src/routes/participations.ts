@@ -17,7 +17,9 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { metadata, metadataFilter, metadataInput, toMetadata, toMetadataChange } from '../metadata.ts';
 import { linkHeader, pageFields } from '../paging.ts';
+import { invalidRequest } from '../problem.ts';
 import { instant, list, nullable, nullableString, problems, wrapped } from '../schemas.ts';
 import { listConfig, sendList } from './json-list.ts';
 import { jsonType } from './json-stream.ts';
@@ -42,6 +44,8 @@ export function participationRoutes(
           from: given(query.from),
           to: given(query.to),
           changedSince: given(query.changedSince),
+          metadata: toMetadata(query.metadata),
+          noShow: query.noShow,
           limit: query.limit,
           cursor: query.cursor,
         };
@@ -66,6 +70,7 @@ export function participationRoutes(
         ...givenFields(createParticipationSchema.body, body),
         ...givenFields(createParticipationSchema.querystring, query),
         state: ParticipationState[body.state],
+        metadata: toMetadata(body.metadata),
       });
       return reply
         .code(created ? 201 : 200)
@@ -78,15 +83,22 @@ export function participationRoutes(
       { schema: updateParticipationSchema },
       async (request, reply) => {
         const { params, body, query } = request;
+        if (body.state === undefined && body.metadata === undefined && body.noShow === undefined)
+          throw nothingToChange();
         const { json } = await participations.updateParticipation(params, {
           ...givenFields(updateParticipationSchema.body, body),
           ...givenFields(updateParticipationSchema.querystring, query),
-          state: ParticipationState[body.state],
+          state: body.state === undefined ? ParticipationState.UNSPECIFIED : ParticipationState[body.state],
+          metadata: toMetadataChange(body.metadata),
         });
         return reply.type(jsonType).send(wrapJson('participation', json));
       },
     );
   };
+}
+
+function nothingToChange(): Error {
+  return invalidRequest([{ pointer: '/state', detail: 'is required without metadata and noShow' }]);
 }
 
 /** interface 3.1. */
@@ -102,6 +114,8 @@ export const participationExample = {
   note: null,
   state: 'BOOKED',
   messages: ['See you then!'],
+  metadata: { channel: 'phone' },
+  noShow: false,
 };
 
 export const canceledParticipationExample = {
@@ -129,6 +143,8 @@ export const participation = Type.Object(
       description:
         'Messages sent with the participation, also by the person on cancelling by their link, oldest first.',
     }),
+    metadata,
+    noShow: Type.Boolean({ description: 'Whether the CRM has noted that the person did not come.' }),
     expiresAt: Type.Optional(instant('When the reservation expires; only present in the state `RESERVED`.')),
     attendanceConfirmedAt: Type.Optional(
       instant('When the person said, by their link, that they will be there; only present once they have.'),
@@ -140,6 +156,7 @@ export const participation = Type.Object(
 const ignoreCapacity = flag(false, 'Create the participation even if all seats are taken.');
 export const sendMails = flag(true, 'Send the e-mail for this change of state.');
 const message = Type.Optional(optionalText({ description: 'Text for the e-mail to the customer.' }));
+export const participationMetadata = metadataInput('What the CRM notes of the participation.');
 
 /** The path parameters of every operation on one participation. */
 export const participationParams = Type.Object({
@@ -160,6 +177,10 @@ const listParticipationsSchema = {
     from: Type.Optional(dateTime('Only participations whose appointment ends after it.')),
     to: Type.Optional(dateTime('Only participations whose appointment starts before it.')),
     changedSince: Type.Optional(dateTime('Only participations that were created or changed at or after it.')),
+    metadata: metadataFilter('participations'),
+    noShow: Type.Optional(
+      Type.Boolean({ description: 'Only participations whose person did not come, or only the others.' }),
+    ),
     ...pageFields,
   }),
   response: {
@@ -202,6 +223,7 @@ const createParticipationSchema = {
       customerReference: line(),
       state: oneOf(participationStates),
       message,
+      metadata: participationMetadata,
     },
     {
       title: 'NewParticipation',
@@ -212,6 +234,7 @@ const createParticipationSchema = {
           customerReference: 'c-1@acme',
           state: 'BOOKED',
           message: 'See you then!',
+          metadata: { channel: 'phone' },
         },
       ],
     },
@@ -240,15 +263,26 @@ const createParticipationSchema = {
 
 const updateParticipationSchema = {
   operationId: 'updateParticipation',
-  summary: 'Move a participation to another state',
+  summary: 'Change the state of a participation, its metadata, or whether its person did not come',
   description:
-    'Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect.',
+    'Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. ' +
+    'Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.',
   tags: ['Participations'],
   params: participationParams,
   headers: idempotencyHeaders,
   querystring: Type.Object({ ignoreCapacity, sendMails }),
   body: Type.Object(
-    { state: oneOf(participationStates), message },
+    {
+      state: Type.Optional(oneOf(participationStates)),
+      message,
+      metadata: metadataInput('Replaces all pairs; `null` clears them.'),
+      noShow: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether the person did not come: only of a `BOOKED` participation, from the start of its appointment on. `false` takes it back.',
+        }),
+      ),
+    },
     { title: 'ParticipationChange', examples: [{ state: 'CANCELED', message: 'We are ill, sorry.' }] },
   ),
   response: {
@@ -266,6 +300,9 @@ const updateParticipationSchema = {
         'participation.move_not_allowed',
         'appointment.cancelled',
         'booking.customer_missing',
+        'participation.not_booked',
+        'participation.not_started',
+        'participation.anonymous',
       ],
       { body: true, idempotencyKey: true },
     ),

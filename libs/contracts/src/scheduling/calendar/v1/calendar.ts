@@ -730,7 +730,11 @@ export interface ListParticipationsRequest {
     | string
     | undefined;
   /** Only participations that have all of these pairs. */
-  metadata?: Metadata1 | undefined;
+  metadata?:
+    | Metadata1
+    | undefined;
+  /** Only those whose person did not come, or only all others. */
+  noShow?: boolean | undefined;
 }
 
 export interface ListParticipationsResponse {
@@ -771,7 +775,11 @@ export interface UpdateParticipationRequest {
   ignoreCapacity: boolean;
   sendMails: boolean;
   /** Replaces all pairs. Without any: none are left. */
-  metadata?: Metadata1 | undefined;
+  metadata?:
+    | Metadata1
+    | undefined;
+  /** Whether the person did not come. Absent: as before. */
+  noShow?: boolean | undefined;
 }
 
 export interface UpdateParticipationResponse {
@@ -5380,6 +5388,7 @@ function createBaseListParticipationsRequest(): ListParticipationsRequest {
     limit: undefined,
     cursor: undefined,
     metadata: undefined,
+    noShow: undefined,
   };
 }
 
@@ -5414,6 +5423,9 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
     }
     if (message.metadata !== undefined) {
       Metadata1.encode(message.metadata, writer.uint32(82).fork()).join();
+    }
+    if (message.noShow !== undefined) {
+      writer.uint32(88).bool(message.noShow);
     }
     return writer;
   },
@@ -5511,6 +5523,14 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
             message.metadata = Metadata1.decode(reader, reader.uint32());
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.noShow = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5540,6 +5560,7 @@ export const ListParticipationsRequest: MessageFns<ListParticipationsRequest> = 
     message.metadata = (object.metadata !== undefined && object.metadata !== null)
       ? Metadata1.fromPartial(object.metadata)
       : undefined;
+    message.noShow = object.noShow ?? undefined;
     return message;
   },
 };
@@ -5877,6 +5898,7 @@ function createBaseUpdateParticipationRequest(): UpdateParticipationRequest {
     ignoreCapacity: false,
     sendMails: false,
     metadata: undefined,
+    noShow: undefined,
   };
 }
 
@@ -5905,6 +5927,9 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
     }
     if (message.metadata !== undefined) {
       Metadata1.encode(message.metadata, writer.uint32(66).fork()).join();
+    }
+    if (message.noShow !== undefined) {
+      writer.uint32(72).bool(message.noShow);
     }
     return writer;
   },
@@ -5986,6 +6011,14 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
             message.metadata = Metadata1.decode(reader, reader.uint32());
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.noShow = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6013,6 +6046,7 @@ export const UpdateParticipationRequest: MessageFns<UpdateParticipationRequest> 
     message.metadata = (object.metadata !== undefined && object.metadata !== null)
       ? Metadata1.fromPartial(object.metadata)
       : undefined;
+    message.noShow = object.noShow ?? undefined;
     return message;
   },
 };
@@ -19903,9 +19937,10 @@ export const ParticipationServiceService = {
     responseDeserialize: (value: Buffer): CreateParticipationResponse => CreateParticipationResponse.decode(value),
   },
   /**
-   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
-   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
+   * Moves a participation to another state, or changes what the CRM notes of it. INVALID_ARGUMENT (participation.invalid for an unknown state,
+   * participation.state_unsupported for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing; participation.not_booked and
+   * participation.not_started for a no-show; participation.anonymous if there is nobody of whom something could be noted).
    */
   updateParticipation: {
     path: "/scheduling.calendar.v1.ParticipationService/UpdateParticipation" as const,
@@ -20008,9 +20043,10 @@ export interface ParticipationServiceServer extends UntypedServiceImplementation
    */
   createParticipation: handleUnaryCall<CreateParticipationRequest, CreateParticipationResponse>;
   /**
-   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
-   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
+   * Moves a participation to another state, or changes what the CRM notes of it. INVALID_ARGUMENT (participation.invalid for an unknown state,
+   * participation.state_unsupported for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing; participation.not_booked and
+   * participation.not_started for a no-show; participation.anonymous if there is nobody of whom something could be noted).
    */
   updateParticipation: handleUnaryCall<UpdateParticipationRequest, UpdateParticipationResponse>;
   /** Everything a mail about one version of a participation needs, as it is now. NOT_FOUND (participation.not_found) once it is gone. */
@@ -20088,9 +20124,10 @@ export interface ParticipationServiceClient extends Client {
     callback: (error: ServiceError | null, response: CreateParticipationResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Moves a participation to another state. INVALID_ARGUMENT (participation.invalid for an unknown state, participation.state_unsupported
-   * for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
-   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing).
+   * Moves a participation to another state, or changes what the CRM notes of it. INVALID_ARGUMENT (participation.invalid for an unknown state,
+   * participation.state_unsupported for RESERVED and REQUESTED), NOT_FOUND (provider.not_found, participation.not_found), FAILED_PRECONDITION
+   * (participation.capacity_exhausted, participation.move_not_allowed, appointment.cancelled, booking.customer_missing; participation.not_booked and
+   * participation.not_started for a no-show; participation.anonymous if there is nobody of whom something could be noted).
    */
   updateParticipation(
     request: UpdateParticipationRequest,
