@@ -5,22 +5,9 @@ import createFetchClient, {
   type MaybeOptionalInit,
 } from 'openapi-fetch';
 import type { paths } from './api.ts';
+import { type ClientOptions, checkOptions } from './client-options.ts';
 import { toProblemError } from './problem-error.ts';
 import { retrying } from './retry.ts';
-
-export interface ClientOptions {
-  /** The address of the service, for example `https://scheduling.example.com`. */
-  url: string;
-  crmId: string;
-  /** An API key of the CRM. */
-  key: string;
-  /** How long a request is repeated, in milliseconds from its first attempt; 15 s by default. 0: never. */
-  retryForMs?: number;
-  /** How long one attempt waits for the complete response, in milliseconds; 10 s by default. */
-  attemptMs?: number;
-  /** Sends one attempt; the global `fetch` by default. */
-  fetch?: (request: Request) => Promise<Response>;
-}
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 
@@ -59,7 +46,8 @@ const cancelPath: PathOf<'delete'> = '/provider/{providerRef}/appointments';
 /**
  * Creates a client. Its requests are safe to repeat (interface 1), because every POST has an `Idempotency-Key`. They
  * are repeated if there is no response, if the response is cut off, and after 429, 502, 503, 504 and
- * `idempotency_key.in_flight`, until `retryForMs` is over.
+ * `idempotency_key.in_flight`, until `retryForMs` is over. Throws a TypeError that names an option which is missing or
+ * wrong.
  */
 export function createClient({
   url,
@@ -69,9 +57,10 @@ export function createClient({
   attemptMs = 10_000,
   fetch = globalThis.fetch,
 }: ClientOptions): Client {
+  checkOptions({ url, crmId, key, retryForMs, attemptMs, fetch });
   const unanswered = new WeakSet<Request>();
   const client = createFetchClient<paths>({
-    baseUrl: `${url.replace(/\/+$/, '')}/crms/${encodeURIComponent(crmId)}`,
+    baseUrl: `${url.replace(/\/+$/, '')}/crms/${crmId}`,
     headers: { 'X-SERVICE-CLIENT-ID': key },
     fetch: retrying({ fetch, retryForMs, attemptMs, onUnanswered: (request) => unanswered.add(request) }),
   });
