@@ -28,7 +28,7 @@ export function checkOptions({ url, crmId, key, retryForMs, attemptMs, fetch }: 
   if (typeof crmId !== 'string' || !crmIdSyntax.test(crmId))
     refuse('crmId', 'the ID of the CRM: lower-case letters, digits and hyphens, 63 at most', shown(crmId));
   if (typeof key !== 'string' || !keySyntax.test(key))
-    refuse('key', 'an API key of the CRM, without spaces', typeof key === 'string' ? 'another text' : shown(key));
+    refuse('key', 'an API key of the CRM, without spaces', typeof key === 'string' ? 'another text' : typeof key);
   if (typeof retryForMs !== 'number' || !(retryForMs >= 0))
     refuse('retryForMs', 'a number of milliseconds, 0 or more', shown(retryForMs));
   if (typeof attemptMs !== 'number' || !(attemptMs > 0 && attemptMs <= longestAttemptMs))
