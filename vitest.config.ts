@@ -135,10 +135,22 @@ const contractTests = {
   test: {
     name: 'contract-tests',
     include: ['test/**/*.test.ts'],
-    exclude: leftToCi.map((file) => relative('apps/contract-tests', file)),
+    exclude: ['test/python-client/**', ...leftToCi.map((file) => relative('apps/contract-tests', file))],
     globalSetup: ['test/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
+  },
+};
+
+/** PYTHON_CLIENT=<python>: the tests of the client for Python, which that Python runs. */
+const pythonClient = {
+  extends: true as const,
+  root: contractTests.root,
+  test: {
+    name: 'python-client',
+    include: ['test/python-client/**/*.test.ts'],
+    globalSetup: contractTests.test.globalSetup,
+    hookTimeout: contractTests.test.hookTimeout,
   },
 };
 
@@ -195,6 +207,7 @@ export default defineConfig({
       ...withSetUp,
       contractTests,
       last,
+      ...(process.env['PYTHON_CLIENT'] === undefined ? [] : [pythonClient]),
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['FAULT_CHECKS'] === undefined ? [] : [faults]),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),

@@ -17,7 +17,7 @@ type Sources = Map<string, string>;
 
 /**
  * Shows the guides for integrators at `/guides`, made of the same files that the repository has, and the interface and
- * the client beside them.
+ * the clients beside them.
  */
 export function serveGuides(app: FastifyInstance, publicUrl: string): void {
   const basePath = basePathOf(publicUrl);
@@ -39,6 +39,7 @@ function findSources(): Sources {
     ...readdirSync(folder).map((file) => [basename(file, '.md'), join(folder, file)] as const),
     ['interface', join(root, 'docs/interface.md')],
     ['client', join(root, 'libs/client/README.md')],
+    ['python-client', join(root, 'clients/python/README.md')],
   ]);
 }
 
