@@ -63,7 +63,7 @@ class Receiver(BaseHTTPRequestHandler):
             self.send_response(204)
         self.end_headers()
 
-    def log_message(self, *arguments: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 
