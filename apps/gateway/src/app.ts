@@ -12,7 +12,7 @@ import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
 import { readDeepObjects } from './deep-objects.ts';
 import { removeUnknownFields } from './known-fields.ts';
-import { serveGuides } from './guides.ts';
+import { serveGuides } from './guides/serve-guides.ts';
 import { serveDocumentation } from './openapi.ts';
 import { sendProblem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
@@ -26,7 +27,7 @@ describe('the guides', () => {
       const { status, body } = await read(path);
       expect(status, path).toBe(200);
       pages.set(path, body);
-      waiting.push(...linksOf(body));
+      waiting.push(...linksOf(body).filter((link) => !link.endsWith('.md')));
     }
     expect([...pages.keys()]).toEqual(
       expect.arrayContaining(['/guides/booking', '/guides/webhooks', '/guides/interface', '/guides/client']),
@@ -35,7 +36,9 @@ describe('the guides', () => {
       for (const [, page, anchor] of body.matchAll(/href="(?:\/booking(\/guides[^"#]*))?#([^"]+)"/g)) {
         expect(pages.get(page ?? path), `${path} ${anchor}`).toContain(`id="${anchor}"`);
       }
-      expect(body, path).not.toMatch(/href="[^"]*\.md/);
+      expect(body.match(/href="[^"]*\.md/g), path).toEqual([
+        `href="/booking${path === '/guides' ? '/guides/README' : path}.md`,
+      ]);
     }
   });
 
@@ -51,5 +54,39 @@ describe('the guides', () => {
       body: expect.stringContaining('route.not_found') as string,
     });
     expect(await read('/guides/..%2f..%2finterface')).toMatchObject({ status: 404 });
+  });
+
+  it('are pages in an order, which is that of their index', async () => {
+    const titles: string[] = [];
+    for (let path: string | undefined = '/guides'; path !== undefined;) {
+      const { body }: { body: string } = await read(path);
+      titles.push(/<h1>(.+)<\/h1>/.exec(body)![1]!);
+      path = /href="\/booking([^"]+)" rel="next"/.exec(body)?.[1];
+    }
+    expect(titles.slice(0, 3)).toEqual(['Guides', 'Quick start', 'Order of set-up']);
+    const files = readdirSync(new URL('../../../docs/guides', import.meta.url));
+    expect(titles, 'the table of docs/guides/README.md has every guide').toHaveLength(files.length + 1);
+  });
+
+  it('are Markdown, too, which leads to Markdown and has the address of the gateway in its requests', async () => {
+    const { body: index } = await read('/guides/README.md');
+    expect(index).toMatch(/^# Guides\n/);
+    expect(index).toContain('[Booking](booking.md)');
+    const { body: quickStart } = await read('/guides/quick-start.md');
+    expect(quickStart).toContain('\nGATEWAY=https://scheduling.test/booking\nCRM=acme\nKEY=sk_…\n');
+    for (const [, target] of (index + quickStart).matchAll(/\]\(([^)#]+\.md)/g))
+      expect(await read(`/guides/${target}`), target).toMatchObject({ status: 200 });
+  });
+
+  it('are listed for programs, with what else there is to read', async () => {
+    const response = await fetch(`${gateway.url}/llms.txt`);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const text = await response.text();
+    expect(text).toContain(
+      '- [Booking](https://scheduling.test/booking/guides/booking.md): How are slots, bookings, holds and requests used?',
+    );
+    const links = [...text.matchAll(/\]\(https:\/\/scheduling\.test\/booking([^)]+)\)/g)].map(([, path]) => path!);
+    expect(links.length).toBeGreaterThan(20);
+    for (const path of links) expect(await read(path), path).toMatchObject({ status: 200 });
   });
 });

@@ -32,7 +32,7 @@ const defaultColour = '#2450c8';
 
 function createStyle({ colour, embedOn }: Look): PageStyle {
   const css = `:root { --brand: ${colour}; }${baseStyle}${ownStyle}`;
-  return { css, policy: pagePolicy(css, embedOn) };
+  return { css, policy: pagePolicy(css, { embedOn }) };
 }
 
 /** Links and buttons are at least 24 CSS px high (WCAG 2.5.8). */

@@ -28,14 +28,18 @@ export function basePathOf(publicUrl: string): string {
 }
 
 /**
- * Allows no resources and no scripts, only this style; a form posts back to its own origin.
+ * Allows no resources, only this style and, if there is one, this inline script; a form posts back to its own origin.
  *
  * @param embedOn origins whose pages may show this one in a frame
  */
-export function pagePolicy(style: string, embedOn: readonly string[] = []): string {
+export function pagePolicy(
+  style: string,
+  { embedOn = [], script }: { embedOn?: readonly string[]; script?: string } = {},
+): string {
   return [
     "default-src 'none'",
     `style-src ${contentHash(style)}`,
+    ...(script === undefined ? [] : [`script-src ${contentHash(script)}`]),
     "form-action 'self'",
     `frame-ancestors ${embedOn.join(' ') || "'none'"}`,
     "base-uri 'none'",

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import { sendPage } from '../html-page.ts';
+import { RequestError } from '../problem.ts';
+import { renderedFile, sendFile } from '../rendered-files.ts';
+import { writeLlmsText } from './llms-text.ts';
+import { type Guide, type Guides, readGuides } from './read-guides.ts';
+import { renderGuide } from './render-guide.ts';
+
+/**
+ * Serves the guides for integrators at `/guides` as pages, and with `.md` as Markdown, and lists them at `/llms.txt`.
+ * Nothing is read before the first request.
+ */
+export function serveGuides(app: FastifyInstance, publicUrl: string): void {
+  let read: Guides | undefined;
+  const guides = (): Guides => (read ??= readGuides(publicUrl));
+  const find = (name: string): Guide => {
+    const { index, ordered, references } = guides();
+    const guide = [index, ...ordered, ...references].find((each) => each.name === name);
+    if (guide === undefined) throw new RequestError('route.not_found');
+    return guide;
+  };
+  const pages = new Map<Guide, string>();
+  const schema = { hide: true };
+  app.get<{ Params: { page?: string } }>('/guides/:page?', { schema }, async (request, reply) => {
+    const { page = guides().index.name } = request.params;
+    const guide = find(page.replace(/\.md$/, ''));
+    if (page.endsWith('.md'))
+      return sendFile(
+        request,
+        reply,
+        renderedFile('text/markdown; charset=utf-8', `# ${guide.title}\n${guide.markdown}`),
+      );
+    const html = pages.get(guide) ?? renderGuide(guide, guides(), publicUrl);
+    pages.set(guide, html);
+    return sendPage(reply, 200, html);
+  });
+  app.get('/llms.txt', { schema }, async (request, reply) =>
+    sendFile(request, reply, renderedFile('text/plain; charset=utf-8', writeLlmsText(guides(), publicUrl))),
+  );
+}
