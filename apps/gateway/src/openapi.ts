@@ -2,13 +2,16 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiOwner, describeApi } from './api-description.ts';
 import { completeDocument, showAlternatives } from './api-document.ts';
+import { type ApiDocument, writeCollection } from './collection/write-collection.ts';
 import { documentationPage } from './documentation-page.ts';
 import { type RenderedFile, renderedFile, sendFile } from './rendered-files.ts';
 import { loadViewer } from './viewer.ts';
 
+const json = 'application/json; charset=utf-8';
+
 /**
- * Serves the API document at `/openapi.json`, generated from the same schemas that validate, and a page to read and try
- * it at `/docs`. Neither needs a key, so each file is made once.
+ * Serves the API document at `/openapi.json`, generated from the same schemas that validate, the same as a collection at
+ * `/collection.json`, and a page to read and try it at `/docs`. None needs a key, so each file is made once.
  */
 export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner): Promise<void> {
   await app.register(swagger, {
@@ -20,12 +23,20 @@ export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner):
     },
   });
   let document: RenderedFile;
+  let collection: RenderedFile;
   app.addHook('onReady', async () => {
-    document = renderedFile('application/json; charset=utf-8', JSON.stringify(app.swagger()));
+    const text = JSON.stringify(app.swagger());
+    document = renderedFile(json, text);
+    collection = renderedFile(
+      json,
+      JSON.stringify(writeCollection(JSON.parse(text) as ApiDocument, owner.publicUrl), undefined, 2),
+      { 'content-disposition': 'attachment; filename="scheduling.postman_collection.json"' },
+    );
   });
   const viewer = loadViewer();
   const files: Record<string, () => RenderedFile | Promise<RenderedFile>> = {
     '/openapi.json': () => document,
+    '/collection.json': () => collection,
     '/docs': () => documentationPage,
     '/docs/viewer.js': viewer,
   };
