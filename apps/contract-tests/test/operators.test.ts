@@ -4,7 +4,7 @@ import { printedCommands } from '@scheduling/testing/printed-commands';
 import { expect, inject, it } from 'vitest';
 import { createAdminClient } from '@scheduling/stack/admin-client';
 import { runAdmin, runPrinted } from '@scheduling/test-stack/command';
-import { unique } from '@scheduling/test-stack/crm';
+import { createCrm, unique } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 
 it('operators are served on a separate port only', async () => {
@@ -81,6 +81,34 @@ it('operators create the first key with the commands of docs/installation.md', a
   const key = /^sk_\S+$/m.exec(output)![0];
   const url = `${gateway}/crms/${crmId}/user/nobody%40acme`;
   expect((await fetch(url, { headers: { 'X-SERVICE-CLIENT-ID': key } })).status).toBe(404);
+});
+
+it('operators create keys with a scope, and see it in the list', async () => {
+  const { admin, gateway } = inject('stack');
+  const environment = { IDENTITY_ADDRESS: admin.identity };
+  const { crmId } = await createCrm();
+  const prefixes: string[] = [];
+  for (const [scope, status] of [
+    ['read', 403],
+    ['book', 403],
+    ['all', 400],
+  ] as const) {
+    const { code, output } = await runAdmin(environment, 'key', 'create', crmId, '--scope', scope);
+    const [key = ''] = /^sk_\S+$/m.exec(output) ?? [];
+    expect({ code, key }).toMatchObject({ code: 0, key: expect.stringMatching(/./) as string });
+    const headers = { 'X-SERVICE-CLIENT-ID': key };
+    expect((await fetch(`${gateway}/crms/${crmId}/user`, { method: 'POST', headers })).status).toBe(status);
+    prefixes.push(key.slice(0, 12));
+  }
+  const { output: list } = await runAdmin(environment, 'key', 'list', crmId);
+  expect(list).toMatch(/^prefix +state +scope +created /);
+  for (const [index, scope] of ['read', 'book', 'all'].entries())
+    expect(list).toMatch(new RegExp(`^${prefixes[index]} +active +${scope} `, 'm'));
+  expect(await runAdmin(environment, 'key', 'create', crmId, '--scope', 'write')).toEqual({
+    code: 1,
+    output: expect.stringMatching(/'write' is invalid\. Allowed choices are read, book, all\./) as string,
+  });
+  expect((await runAdmin(environment, 'key', 'list', crmId)).output).toBe(list);
 });
 
 it('operators find and give up a dead letter with the commands of docs/operations.md', async () => {

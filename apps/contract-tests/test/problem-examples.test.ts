@@ -1,3 +1,5 @@
+import { KeyScope } from '@scheduling/contracts/identity/v1';
+import { createAdminClient } from '@scheduling/stack/admin-client';
 import { eventually } from '@scheduling/testing';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
@@ -129,6 +131,11 @@ async function verify(reference: string, address: string): Promise<void> {
   expect(confirmed.status).toBe(200);
 }
 
+async function readOnlyKey(): Promise<string> {
+  using admin = createAdminClient(inject('stack').admin.identity);
+  return (await admin.createKey({ crmId: crm.crmId, scope: KeyScope.READ })).key;
+}
+
 const withKey = (key: string | undefined, crmId = crm.crmId) => createClient(inject('stack'), crmId, key);
 const post = (address: string, body: unknown) => () => crm.post(address, body);
 const put = (address: string, body: unknown) => () => crm.put(address, body);
@@ -149,6 +156,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   'key.missing': () => withKey(undefined).get('/webhooks'),
   'key.invalid': () => withKey('sk_unknown').get('/webhooks'),
   'crm.forbidden': () => withKey(crm.key, 'other').get('/webhooks'),
+  'key.scope_insufficient': async () => withKey(await readOnlyKey()).post('/user', user),
   'request.invalid': post('/user', { reference: 'ada', email: 'ada@acme.example' }),
   'request.invalid-parameter': get(`${at}/slots`, { from: 'tomorrow', limit: 0 }),
   'request.malformed': () => crm.post('/user', undefined, { rawBody: '{' }),

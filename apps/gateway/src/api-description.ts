@@ -27,7 +27,8 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
           type: 'apiKey' as const,
           in: 'header',
           name: 'X-SERVICE-CLIENT-ID',
-          description: 'API key of the CRM.',
+          description:
+            'API key of the CRM. Its scope, `read`, `book` or `all`, says which operations it permits; each scope includes the ones before it.',
         },
       },
     },
@@ -38,6 +39,7 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
 const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, and create timeslots. Then list what can be booked, and book it in one request.
 
 - Every request carries an API key in the \`X-SERVICE-CLIENT-ID\` header, and the ID of that key’s CRM in its path.
+- A key has a scope: \`read\`, \`book\` or \`all\`. Each includes the ones before it, and every operation says which one it needs.
 - References are chosen by the client, by convention \`uniqueId@platformName\`. In a URL they are percent-encoded, once; generated clients do this for you.
 - Date-times in requests, \`YYYY-MM-DDThh:mm\`, are local to the provider’s time zone; those in responses are in UTC. In a raw query string, write \`+\` as \`%2B\`.
 - Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`; \`instance\` is the request ID, which is also in the \`X-Request-Id\` header.
@@ -46,6 +48,11 @@ const introduction = `Appointment booking for CRMs. Set up users, accounts and p
 
 /** In the order in which an integrator needs them. */
 const tags = [
+  {
+    name: 'CRM',
+    description:
+      'The CRM of the key, as its operator has set it up. Ask for it first: the response shows that the key works, what it permits, and when it expires.',
+  },
   {
     name: 'Users',
     description:

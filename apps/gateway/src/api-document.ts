@@ -1,6 +1,15 @@
 import type { FastifySchema } from 'fastify';
+import type { Scope } from './key-scopes.ts';
 import { referToExamples } from './problem-examples.ts';
+import { forbiddenByScope } from './schemas.ts';
 import { describeWebhooks } from './webhook-description.ts';
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** An extension of the API document. */
+    'x-required-scope'?: Scope;
+  }
+}
 
 type Json = Record<string, unknown>;
 
@@ -40,6 +49,17 @@ function showAlternative(schema: Json): Json {
   if (schema['if'] === undefined) return schema;
   const { type: _type, if: _condition, then: consequent, else: otherwise, ...rest } = schema;
   return { ...rest, anyOf: [otherwise, consequent] };
+}
+
+/** Says which scope an operation needs, and that it can be refused to keys with less. Files need no key. */
+export function showScope(schema: FastifySchema, scope: Scope | undefined): FastifySchema {
+  if (scope === undefined) return schema;
+  return {
+    ...schema,
+    description: `${schema.description}\n\nNeeds the scope \`${scope}\`.`,
+    'x-required-scope': scope,
+    response: { ...(schema.response as Json), ...(scope !== 'read' && forbiddenByScope()) },
+  };
 }
 
 /** Adds what the schemas of the routes do not say to the document generated from them. */

@@ -17,13 +17,20 @@ import { serveDocumentation } from './openapi.ts';
 import { sendProblem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { rawProblem } from './raw-problem.ts';
-import { collectRoutes, type Route, refuseOtherMethods, refuseUnknownRoutes } from './route-table.ts';
+import {
+  collectRoutes,
+  type Route,
+  refuseOtherMethods,
+  refuseUnknownRoutes,
+  requireDeclaredScopes,
+} from './route-table.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { appointmentRoutes } from './routes/appointments.ts';
 import { blockRoutes } from './routes/blocks.ts';
 import { bookingRoutes } from './routes/bookings.ts';
 import { bookingRulesRoutes } from './routes/booking-rules.ts';
 import { calendarRoutes } from './routes/calendars.ts';
+import { crmRoute } from './routes/crm.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { erasureRoutes } from './routes/erasures.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -83,6 +90,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   await app.register(emailVerificationRoutes(dependencies.clients, strangers));
   await app.register(crmRoutes(dependencies, { admission, strangers }), { prefix: '/crms/:crmId' });
   const routes = [...collected];
+  requireDeclaredScopes(routes);
   refuseOtherMethods(app, routes);
   refuseUnknownRoutes(app, createBrowserPages(dependencies.publicUrl));
   await app.ready();
@@ -122,6 +130,7 @@ function crmRoutes(
       void reply.header('cache-control', 'no-store');
     });
     for (const routes of [
+      crmRoute(),
       userRoutes(clients),
       accountRoutes(clients),
       providerRoutes(clients),

@@ -3,6 +3,7 @@ import { delayRejection, slowDown, type Strangers, withNewDeadline } from '@sche
 import { currentContext, describeSpan, runWithContext } from '@scheduling/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Credentials, KeyRing } from './key-ring.ts';
+import { requireScope } from './key-scopes.ts';
 import { RequestError } from './problem.ts';
 import { type RateLimiter, windowSeconds } from './rate-limit.ts';
 
@@ -10,9 +11,9 @@ import { type RateLimiter, windowSeconds } from './rate-limit.ts';
 export const freeFailures = 300;
 
 /**
- * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId` (interface 5). It
- * runs before the body is read, so that an unauthorised caller learns nothing, not even what a valid request looks
- * like.
+ * Admits only the owner of a CRM's key to the routes of this scope, which begin with `/crms/:crmId`, and only to those
+ * that the scope of the key includes (interface 5). It runs before the body is read, so that an unauthorised caller
+ * learns nothing, not even what a valid request looks like.
  */
 export function requireKey(
   scope: FastifyInstance,
@@ -20,20 +21,29 @@ export function requireKey(
   rateLimiter: RateLimiter,
   strangers: Strangers,
 ): void {
-  const authenticated = new WeakMap<FastifyRequest, { crmId: string; actor: string }>();
   scope.addHook('onRequest', async (request, reply) => {
-    const { keyHash, keyPrefix, crm } = await authenticate(request, keyRing, strangers);
+    const credentials = await authenticate(request, keyRing, strangers);
+    const { keyHash, scope: keyScope, crm } = credentials;
     if (crm.requestsPerMinute !== undefined)
       await limitRate(request, reply, rateLimiter, keyHash, crm.requestsPerMinute);
     const { crmId } = request.params as { crmId: string };
     // The response is the same whether or not that CRM exists.
     if (crmId !== crm.crmId) throw new DomainError('crm.forbidden');
     describeSpan({ 'scheduling.crm': crmId });
-    authenticated.set(request, { crmId: crm.crmId, actor: `crm:${keyPrefix}` });
+    requireScope(keyScope, request.routeOptions.config.keyScope);
+    authenticated.set(request, credentials);
   });
-  scope.addHook('preHandler', (request, _reply, done) =>
-    runWithContext({ ...currentContext()!, ...authenticated.get(request)! }, done),
-  );
+  scope.addHook('preHandler', (request, _reply, done) => {
+    const { crm, keyPrefix } = credentialsOf(request);
+    runWithContext({ ...currentContext()!, crmId: crm.crmId, actor: `crm:${keyPrefix}` }, done);
+  });
+}
+
+const authenticated = new WeakMap<FastifyRequest, Credentials>();
+
+/** The key of a request that {@link requireKey} has admitted. */
+export function credentialsOf(request: FastifyRequest): Credentials {
+  return authenticated.get(request)!;
 }
 
 async function authenticate(request: FastifyRequest, keyRing: KeyRing, strangers: Strangers): Promise<Credentials> {

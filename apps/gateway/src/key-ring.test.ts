@@ -1,4 +1,4 @@
-import type { AuthenticateKeyResponse, Crm } from '@scheduling/contracts/identity/v1';
+import { type AuthenticateKeyResponse, type Crm, KeyScope } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -81,6 +81,30 @@ describe('a known key', () => {
     await ring.authenticate('k');
     expect(state.lookUps).toBe(2);
   });
+});
+
+describe('the scope of a key', () => {
+  it.each([
+    [KeyScope.READ, 'read'],
+    [KeyScope.BOOK, 'book'],
+    [KeyScope.ALL, 'all'],
+    // Of an identity that has no scopes yet.
+    [undefined, 'all'],
+  ])('%s is cached as %s, with the rest that identity says', async (scope, expected) => {
+    const [createdAt, expiresAt] = [new Date(-1), new Date(60_000)];
+    const { ring, state } = keyRing(async () => ({ ...known, scope, createdAt, expiresAt }));
+    for (let times = 0; times < 2; times += 1)
+      expect(await ring.authenticate('k')).toMatchObject({ scope: expected, createdAt, expiresAt });
+    expect(state.lookUps).toBe(1);
+  });
+
+  it.each([KeyScope.UNSPECIFIED, KeyScope.UNRECOGNIZED])(
+    '%s is unknown to this gateway, and so is the key',
+    async (scope) => {
+      const { ring } = keyRing(async () => ({ ...known, scope }));
+      await expect(ring.authenticate('k')).rejects.toMatchObject({ code: 'key.invalid' });
+    },
+  );
 });
 
 describe('an unknown key', () => {

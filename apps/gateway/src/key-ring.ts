@@ -2,6 +2,7 @@ import type { AuthenticateKeyResponse, Crm } from '@scheduling/contracts/identit
 import { DomainError } from '@scheduling/errors';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
+import { parseScope, type Scope } from './key-scopes.ts';
 
 /** Who a key belongs to. */
 export interface Credentials {
@@ -9,6 +10,11 @@ export interface Credentials {
   keyHash: string;
   /** The first characters of the key, by which people tell keys apart. */
   keyPrefix: string;
+  scope: Scope;
+  /** Undefined: identity has an older version, which does not say it. */
+  createdAt: Date | undefined;
+  /** Undefined: never. */
+  expiresAt: Date | undefined;
   crm: Crm;
 }
 
@@ -88,10 +94,12 @@ export function createKeyRing({ lookUp, hearsRevocations, now }: KeyRingOptions)
   async function fetchAnswer(hash: Buffer): Promise<Answer> {
     const askedAtMs = now();
     try {
-      const { crm, keyPrefix, expiresAt } = await lookUp(hash);
+      const { crm, keyPrefix, createdAt, expiresAt, ...answer } = await lookUp(hash);
+      const scope = parseScope(answer.scope);
       const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
       return {
-        owner: crm && { crm, keyPrefix },
+        // A scope that this gateway does not know cannot be enforced.
+        owner: crm && scope && { crm, keyPrefix, scope, createdAt, expiresAt },
         askedAtMs,
         believedUntilMs: Math.min(askedAtMs + knownMs, expiresAtMs),
       };

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiOwner, describeApi } from './api-description.ts';
-import { completeDocument, showAlternatives } from './api-document.ts';
+import { completeDocument, showAlternatives, showScope } from './api-document.ts';
 import { type ApiDocument, writeCollection } from './collection/write-collection.ts';
 import { documentationPage } from './documentation-page.ts';
 import { type RenderedFile, renderedFile, sendFile } from './rendered-files.ts';
@@ -16,7 +16,10 @@ const json = 'application/json; charset=utf-8';
 export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner): Promise<void> {
   await app.register(swagger, {
     openapi: describeApi(owner),
-    transform: ({ schema, url }) => ({ schema: showAlternatives(schema), url }),
+    transform: ({ schema, url, route }) => ({
+      schema: showScope(showAlternatives(schema), route.config?.keyScope),
+      url,
+    }),
     transformObject: (document) => {
       if ('swaggerObject' in document) return document.swaggerObject;
       return completeDocument(document.openapiObject);

@@ -10,6 +10,7 @@ export const requestErrors = {
     status: 400,
     text: 'The Idempotency-Key header must be 1 to 255 visible ASCII characters.',
   },
+  'key.scope_insufficient': { status: 403, text: 'The scope of the API key does not include this operation.' },
   // Interface 7 gives this invalid field a status and a text of its own.
   'account.reference_unparsable': { status: 404, text: 'Unable to parse account reference.' },
   'route.not_found': { status: 404, text: 'There is nothing at this address.' },

@@ -1,21 +1,32 @@
 import type { FastifyInstance } from 'fastify';
 import { METHODS } from 'node:http';
 import type { SendBrowserPage } from './browser-pages.ts';
+import type { Scope } from './key-scopes.ts';
 import { RequestError } from './problem.ts';
 
 export interface Route {
   method: string;
   /** Pattern, such as `/crms/:crmId/user/:reference`. */
   url: string;
+  keyScope: Scope | undefined;
 }
 
 /** Collects the routes registered after this call, without the HEAD that Fastify adds to every GET. */
 export function collectRoutes(app: FastifyInstance): Route[] {
   const routes: Route[] = [];
-  app.addHook('onRoute', ({ method, url }) => {
-    for (const each of [method].flat()) if (each !== 'HEAD') routes.push({ method: each, url });
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const keyScope = config?.keyScope;
+    for (const each of [method].flat()) if (each !== 'HEAD') routes.push({ method: each, url, keyScope });
   });
   return routes;
+}
+
+/** A route without a scope would be refused to every key: the gateway does not start with one. */
+export function requireDeclaredScopes(routes: Route[]): void {
+  const undeclared = routes.filter(({ url, keyScope }) => url.startsWith('/crms/') && keyScope === undefined);
+  if (undeclared.length === 0) return;
+  const names = undeclared.map(({ method, url }) => `${method} ${url}`).join(', ');
+  throw new Error(`routes whose config has no keyScope: ${names}`);
 }
 
 /** Answers 405 with `Allow` to every method for which a known address has no route; Fastify itself would answer 404. */

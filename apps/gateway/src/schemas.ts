@@ -133,7 +133,7 @@ const keyCodes = [
 const descriptions: Record<number, string> = {
   400: 'The request is invalid',
   401: 'The API key is missing, unknown, expired or revoked',
-  403: 'The API key belongs to another CRM',
+  403: 'The API key does not permit this',
   404: 'Not found',
   408: 'The request did not arrive in time',
   409: 'Conflict',
@@ -166,6 +166,11 @@ export function problems(
   ];
   const byStatus = Map.groupBy<number, ProblemCode>(codes, statusOf);
   return Object.fromEntries(byStatus.entries().map(([status, list]) => [status, problemResponse(status, list)]));
+}
+
+/** The 403 of an operation that is refused to keys with a narrower scope, which every operation has otherwise. */
+export function forbiddenByScope(): Record<number, ProblemResponse> {
+  return { 403: problemResponse(403, ['crm.forbidden', 'key.scope_insufficient']) };
 }
 
 function problemResponse(status: number, codes: ProblemCode[]): ProblemResponse {

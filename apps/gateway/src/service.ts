@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';
 import { createClients } from './clients.ts';
 import type { Config } from './config.ts';
+import { enforcedScopes } from './key-scopes.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
 
 export interface GatewayService extends AsyncDisposable {
@@ -43,7 +44,7 @@ export async function createGatewayService(
   const credentials = starting.use(openCredentials({ files: config.tlsFiles, logger, metrics }));
   const clients = starting.use(createClients(config, { credentials, metrics }));
   const keyRing = createKeyRing({
-    lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }),
+    lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash, enforcedScopes }),
     hearsRevocations: () => broker.connected,
     now: Date.now,
   });

@@ -2,6 +2,7 @@ import { createMetrics } from '@scheduling/runtime';
 import { nowhere, testLogger } from '@scheduling/testing';
 import { type App, createApp } from '../src/app.ts';
 import { createClients } from '../src/clients.ts';
+import { enforcedScopes, type Scope } from '../src/key-scopes.ts';
 import { createKeyRing } from '../src/key-ring.ts';
 
 export interface AppUnderTest extends AsyncDisposable {
@@ -12,6 +13,9 @@ export interface AppUnderTest extends AsyncDisposable {
 
 interface Operation {
   operationId: string;
+  summary: string;
+  description: string;
+  'x-required-scope': Scope;
   parameters?: { name: string; in: string; required?: boolean }[];
   responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, unknown> }>;
 }
@@ -37,7 +41,7 @@ export async function createAppUnderTest(): Promise<AppUnderTest> {
   const app = await createApp({
     clients,
     keyRing: createKeyRing({
-      lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash }),
+      lookUp: (keyHash) => clients.identity.authenticateKey({ keyHash, enforcedScopes }),
       hearsRevocations: () => false,
       now: Date.now,
     }),

@@ -14,7 +14,7 @@ import { callers } from './callers.ts';
 import { getCrm } from './crm/get-crm.ts';
 import { listRetentionPeriods } from './crm/list-retention-periods.ts';
 import type { IdentityDependencies } from './dependencies.ts';
-import { toAccountMessage, toCrmMessage, toUserMessage } from './messages.ts';
+import { toAccountMessage, toAuthenticatedMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import { getPublicProvider } from './provider/get-public-provider.ts';
@@ -38,10 +38,7 @@ import { requestVerification } from './user/request-verification.ts';
 /** Maps protobuf messages to the use cases and back. */
 export function hostIdentityService(dependencies: IdentityDependencies): HostedService {
   return hostService(IdentityServiceService, callers.IdentityService, {
-    authenticateKey: async ({ keyHash }) => {
-      const { crm, prefix, expiresAt } = await authenticateKey(dependencies, keyHash);
-      return { crm: toCrmMessage(crm), keyPrefix: prefix, expiresAt: expiresAt ?? undefined };
-    },
+    authenticateKey: async (request) => toAuthenticatedMessage(await authenticateKey(dependencies, request)),
     getCrm: async ({ crmId }) => ({ crm: toCrmMessage(await getCrm(dependencies, crmId)) }),
     listRetentionPeriods: async () => ({ periods: await listRetentionPeriods(dependencies) }),
     createUser: async (request) => {

@@ -1,6 +1,9 @@
-import type { Account, Crm, User } from '@scheduling/contracts/identity/v1';
+import type { Account, ApiKey, AuthenticateKeyResponse, Crm, User } from '@scheduling/contracts/identity/v1';
 import { withoutNulls } from '@scheduling/rpc';
 import type { AccountRow } from './account/account.ts';
+import type { ApiKeyRow } from './api-key/api-key.ts';
+import type { AuthenticatedKey } from './api-key/authenticate-key.ts';
+import { toScopeMessage } from './api-key/key-scope.ts';
 import type { CrmRow } from './crm/crm.ts';
 import type { UserRow } from './user/user.ts';
 
@@ -17,6 +20,21 @@ export function toCrmMessage(row: CrmRow): Crm {
     colour: row.colour ?? undefined,
     imprint: row.imprint ?? undefined,
     privacyUrl: row.privacyUrl ?? undefined,
+  };
+}
+
+export function toApiKeyMessage(row: ApiKeyRow): ApiKey {
+  return { ...withoutNulls(row), scope: toScopeMessage(row.scope) };
+}
+
+export function toAuthenticatedMessage({ crm, key }: AuthenticatedKey): AuthenticateKeyResponse {
+  const { prefix: keyPrefix, scope, createdAt, expiresAt } = key;
+  return {
+    crm: toCrmMessage(crm),
+    keyPrefix,
+    scope: toScopeMessage(scope),
+    createdAt,
+    expiresAt: expiresAt ?? undefined,
   };
 }
 

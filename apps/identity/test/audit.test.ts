@@ -26,7 +26,7 @@ describe('the audit trail', () => {
     expect(entries.map(({ operator, action, target }) => [operator, action, target])).toEqual([
       ['unknown', 'crm.create', 'anonymous'],
       ['joe', 'key.revoke', `audited ${prefix}`],
-      ['jane', 'key.create', `audited ${prefix}`],
+      ['jane', 'key.create', `audited ${prefix} all`],
       ['jane', 'crm.update', 'audited name requestsPerMinute'],
       ['jane', 'crm.create', 'audited'],
     ]);

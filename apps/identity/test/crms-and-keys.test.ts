@@ -1,8 +1,10 @@
+import { KeyScope } from '@scheduling/contracts/identity/v1';
 import { events } from '@scheduling/events';
 import { eventually } from '@scheduling/testing';
 import { sql } from 'kysely';
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateKey } from '../src/api-key/api-key.ts';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 
 let service: IdentityUnderTest;
@@ -12,6 +14,8 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest();
+const authenticate = (key: string, enforcedScopes: KeyScope[] = []) =>
+  service.identity.authenticateKey({ keyHash: hashOf(key), enforcedScopes });
 
 describe('a CRM', () => {
   it('has defaults for everything but its id', async () => {
@@ -190,7 +194,7 @@ describe('an API key', () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
     expect(key).toMatch(/^sk_[\w-]{43}$/);
     expect(apiKey?.prefix).toBe(key.slice(0, 12));
-    const answer = await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    const answer = await authenticate(key);
     expect(answer).toMatchObject({
       crm: { crmId: 'keys', name: 'Keys' },
       keyPrefix: apiKey?.prefix,
@@ -207,27 +211,29 @@ describe('an API key', () => {
   it('is one of several that work at the same time', async () => {
     const keys = [await service.admin.createKey({ crmId: 'keys' }), await service.admin.createKey({ crmId: 'keys' })];
     for (const { key } of keys) {
-      expect(await service.identity.authenticateKey({ keyHash: hashOf(key) })).toMatchObject({
+      expect(await authenticate(key)).toMatchObject({
         crm: { crmId: 'keys' },
       });
     }
   });
 
   it('is rejected when it is unknown', async () => {
-    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf('sk_unknown') }))).toMatchObject(refused);
-    expect(await refusal(service.identity.authenticateKey({ keyHash: Buffer.alloc(0) }))).toMatchObject(refused);
+    expect(await refusal(authenticate('sk_unknown'))).toMatchObject(refused);
+    expect(
+      await refusal(service.identity.authenticateKey({ keyHash: Buffer.alloc(0), enforcedScopes: [] })),
+    ).toMatchObject(refused);
   });
 
   it('works until it expires by the clock of the database', async () => {
     const { key, apiKey } = await service.admin.createKey({ crmId: 'keys', expiresAt: new Date(Date.now() + 60_000) });
-    const { expiresAt } = await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    const { expiresAt } = await authenticate(key);
     expect(expiresAt).toEqual(apiKey?.expiresAt);
     await service.database.kysely
       .updateTable('apiKey')
       .set({ expiresAt: sql`now()` })
       .where('prefix', '=', apiKey!.prefix)
       .execute();
-    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
+    expect(await refusal(authenticate(key))).toMatchObject(refused);
   });
 
   it('is not issued with an expiry in the past', async () => {
@@ -243,7 +249,7 @@ describe('an API key', () => {
     const second = await service.admin.revokeKey({ prefix: apiKey!.prefix });
     expect(first.apiKey?.revokedAt).toBeInstanceOf(Date);
     expect(second.apiKey?.revokedAt).toEqual(first.apiKey?.revokedAt);
-    expect(await refusal(service.identity.authenticateKey({ keyHash: hashOf(key) }))).toMatchObject(refused);
+    expect(await refusal(authenticate(key))).toMatchObject(refused);
     expect(await recordedEvents(service.database, events.apiKeyRevoked)).toEqual([
       { crmId: 'keys', keyHash: hashOf(key) },
     ]);
@@ -259,16 +265,16 @@ describe('an API key', () => {
       (await service.admin.listKeys({ crmId: 'keys' })).apiKeys.find(({ prefix }) => prefix === apiKey?.prefix)
         ?.lastUsedAt;
     expect(await lastUse()).toBeUndefined();
-    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await authenticate(key);
     await eventually(async () => expect(await lastUse()).toBeInstanceOf(Date));
     await setLastUse(apiKey!.prefix, '30 seconds');
     const recent = await lastUse();
-    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await authenticate(key);
     expect(await lastUse()).toEqual(recent);
     await setLastUse(apiKey!.prefix, '61 seconds');
     const older = await lastUse();
     expect(older!.getTime()).toBeLessThan(recent!.getTime());
-    await service.identity.authenticateKey({ keyHash: hashOf(key) });
+    await authenticate(key);
     await eventually(async () => expect((await lastUse())!.getTime()).toBeGreaterThan(recent!.getTime()));
   });
 
@@ -280,6 +286,45 @@ describe('an API key', () => {
     expect(apiKeys).toHaveLength(2);
     expect(apiKeys[0]).toMatchObject({ prefix: newest!.prefix, revokedAt: expect.any(Date) });
     expect(apiKeys[1]?.revokedAt).toBeUndefined();
+  });
+
+  it('may do everything unless it is created with a scope', async () => {
+    const { key, apiKey } = await service.admin.createKey({ crmId: 'keys' });
+    expect(apiKey?.scope).toBe(KeyScope.ALL);
+    expect(await authenticate(key)).toMatchObject({ scope: KeyScope.ALL, createdAt: apiKey?.createdAt });
+    // As an older version inserts one.
+    const older = generateKey();
+    await service.database.kysely
+      .insertInto('apiKey')
+      .values({ crmId: 'keys', prefix: older.prefix, keyHash: older.hash })
+      .execute();
+    expect(await authenticate(older.key)).toMatchObject({ scope: KeyScope.ALL });
+  });
+
+  it.each([KeyScope.READ, KeyScope.BOOK])(
+    'with the scope %s is authenticated only for a caller that enforces it',
+    async (scope) => {
+      const { key, apiKey } = await service.admin.createKey({ crmId: 'keys', scope });
+      expect(apiKey?.scope).toBe(scope);
+      const { apiKeys } = await service.admin.listKeys({ crmId: 'keys' });
+      expect(apiKeys[0]).toMatchObject({ prefix: apiKey!.prefix, scope });
+      expect(await authenticate(key, [scope])).toMatchObject({ crm: { crmId: 'keys' }, scope });
+      const others = [KeyScope.READ, KeyScope.BOOK, KeyScope.ALL, KeyScope.UNSPECIFIED].filter(
+        (each) => each !== scope,
+      );
+      for (const enforced of [[], others]) expect(await refusal(authenticate(key, enforced))).toMatchObject(refused);
+    },
+  );
+
+  it('is not issued with a scope that does not exist', async () => {
+    const { apiKeys: before } = await service.admin.listKeys({ crmId: 'keys' });
+    for (const scope of [KeyScope.UNSPECIFIED, KeyScope.UNRECOGNIZED]) {
+      const unknown = service.admin.createKey({ crmId: 'keys', scope });
+      expect(await refusal(unknown)).toMatchObject({ category: 'invalid', code: 'key.invalid_scope' });
+    }
+    expect((await service.admin.listKeys({ crmId: 'keys' })).apiKeys).toHaveLength(before.length);
+    const stored = service.database.kysely.updateTable('apiKey').set({ scope: sql`'write'` });
+    await expect(stored.execute()).rejects.toThrow('api_key_scope_check');
   });
 
   async function setLastUse(prefix: string, ago: string): Promise<void> {

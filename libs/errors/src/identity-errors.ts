@@ -5,6 +5,7 @@ export const identityErrors = {
   'key.missing': { category: 'unauthenticated', text: 'The X-SERVICE-CLIENT-ID header is missing.' },
   'key.invalid': { category: 'unauthenticated', text: 'The API key is unknown, expired or revoked.' },
   'key.invalid_expiry': { category: 'invalid', text: 'The expiry of a key must be in the future.' },
+  'key.invalid_scope': { category: 'invalid', text: 'The scope of a key must be read, book or all.' },
   'key.not_found': { category: 'not_found', text: 'There is no key with this prefix.' },
   'crm.forbidden': { category: 'forbidden', text: 'The API key does not belong to this CRM.' },
   'crm.invalid': { category: 'invalid', text: 'The settings of the CRM are invalid.' },

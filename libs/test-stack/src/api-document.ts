@@ -10,6 +10,8 @@ type Example = { value: unknown } | { $ref: string };
 
 export interface Operation {
   operationId: string;
+  /** The scope that a key needs (interface 5.1); absent in the requests to webhooks. */
+  'x-required-scope'?: 'read' | 'book' | 'all';
   parameters?: {
     name: string;
     in: 'path' | 'query' | 'header';

@@ -1,27 +1,18 @@
-import type { ApiKey } from '@scheduling/contracts/identity/v1';
-import type { Command } from 'commander';
+import { type ApiKey, KeyScope } from '@scheduling/contracts/identity/v1';
+import { type Command, Option } from 'commander';
 import { parseExpiry } from '../expiry.ts';
 import { parseInstant } from '../instant.ts';
 import { formatTable } from '../table.ts';
 import { output, print, showTime, style, withAdmin } from '../terminal.ts';
+import { UsageError } from '../usage-error.ts';
 import { warnUnlessKnown } from '../warn-unless-known.ts';
 
+const scopes = { read: KeyScope.READ, book: KeyScope.BOOK, all: KeyScope.ALL } as const;
+
+type Scope = keyof typeof scopes;
+
 export function addKeyCommands(key: Command): void {
-  key
-    .command('create <crmId>')
-    .description('create a key and print it; it cannot be shown again')
-    .option(
-      '--expires <when>',
-      'expiry: an ISO 8601 date or instant, or a duration such as 90d, 12h or P1Y (default: never)',
-    )
-    .action((crmId: string, { expires }: { expires?: string }) =>
-      withAdmin(async (admin) => {
-        const expiresAt = expires === undefined ? undefined : parseExpiry(expires, Temporal.Now.instant());
-        const created = await admin.createKey({ crmId, expiresAt });
-        print(created.key);
-        process.stderr.write('Store the key now: it cannot be shown again.\n');
-      }),
-    );
+  addCreateCommand(key);
   key
     .command('list <crmId>')
     .description('list the keys of a CRM, without their secrets')
@@ -31,11 +22,12 @@ export function addKeyCommands(key: Command): void {
         const rows = apiKeys.map((each) => [
           each.prefix,
           stateOf(each),
+          scopeOf(each),
           showTime(each.createdAt),
           showTime(each.expiresAt),
           showTime(each.lastUsedAt),
         ]);
-        output.write(formatTable(['prefix', 'state', 'created', 'expires', 'last used'], rows));
+        output.write(formatTable(['prefix', 'state', 'scope', 'created', 'expires', 'last used'], rows));
       }),
     );
   key
@@ -69,6 +61,40 @@ export function addKeyCommands(key: Command): void {
         );
       }),
     );
+}
+
+function addCreateCommand(key: Command): void {
+  key
+    .command('create <crmId>')
+    .description('create a key and print it; it cannot be shown again')
+    .option(
+      '--expires <when>',
+      'expiry: an ISO 8601 date or instant, or a duration such as 90d, 12h or P1Y (default: never)',
+    )
+    .addOption(
+      new Option('--scope <scope>', 'what the key permits; book is reading, and bookings and customers')
+        .choices(Object.keys(scopes))
+        .default('all' satisfies Scope),
+    )
+    .action((crmId: string, { expires, scope }: { expires?: string; scope: Scope }) =>
+      withAdmin(async (admin) => {
+        const expiresAt = expires === undefined ? undefined : parseExpiry(expires, Temporal.Now.instant());
+        const created = await admin.createKey({ crmId, expiresAt, scope: scopes[scope] });
+        if (scopeOf(created.apiKey!) !== scope) {
+          await admin.revokeKey({ prefix: created.apiKey!.prefix });
+          throw new UsageError(
+            'This identity service is older than scopes, and creates only keys that may do everything. Update it first.',
+          );
+        }
+        print(created.key);
+        process.stderr.write('Store the key now: it cannot be shown again.\n');
+      }),
+    );
+}
+
+/** An older identity service has no scopes: its keys may do everything. */
+function scopeOf({ scope = KeyScope.ALL }: ApiKey): string {
+  return Object.entries(scopes).find(([, message]) => message === scope)?.[0] ?? 'unknown';
 }
 
 function stateOf({ revokedAt, expiresAt }: ApiKey): string {

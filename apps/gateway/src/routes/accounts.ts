@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, formats, givenFields, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { RequestError } from '../problem.ts';
 import { apiInfoValue, nullable, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -11,7 +12,7 @@ import { crmParams } from './path-parameters.ts';
 /** interface 4.6. */
 export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/account', { schema: createAccountSchema }, async (request, reply) => {
+    app.post('/account', { schema: createAccountSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
       requireReference(body.accountReference);
       const { account, created } = await identity.createAccount(params, {
@@ -20,12 +21,12 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, account: account! });
     });
 
-    app.get('/account/:reference', { schema: getAccountSchema }, async (request) => {
+    app.get('/account/:reference', { schema: getAccountSchema, config: needsRead }, async (request) => {
       const { account } = await identity.getAccount(request.params);
       return { 'api-info': apiInfoValue, account: account! };
     });
 
-    app.put('/account/:reference', { schema: updateAccountSchema }, async (request) => {
+    app.put('/account/:reference', { schema: updateAccountSchema, config: needsAll }, async (request) => {
       const { params, body } = request;
       const { account } = await identity.updateAccount(params, {
         branch: body.branch,

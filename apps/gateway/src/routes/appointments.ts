@@ -5,6 +5,7 @@ import type { Static } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { type Admission, weightOfMany } from '../admission.ts';
 import { given } from '../fields.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import {
   countSlots,
   deletionTarget,
@@ -36,7 +37,7 @@ export function appointmentRoutes(
   return async (app) => {
     app.get(
       '/provider/:providerRef/appointments',
-      { schema: listAppointmentsSchema, config: listConfig },
+      { schema: listAppointmentsSchema, config: { ...needsRead, ...listConfig } },
       async (request, reply) => {
         const { params, query } = request;
         return sendList({ request, reply, admission }, publicUrl, (signal) =>
@@ -47,7 +48,7 @@ export function appointmentRoutes(
 
     app.get(
       '/provider/:providerRef/appointments/:appointmentRef',
-      { schema: getAppointmentSchema },
+      { schema: getAppointmentSchema, config: needsRead },
       async ({ params }, reply) => {
         const { json } = await appointments.getAppointment(params);
         return reply.type(jsonType).send(wrapJson('appointment', json));
@@ -56,7 +57,7 @@ export function appointmentRoutes(
 
     app.post(
       '/provider/:providerRef/appointments',
-      { schema: createAppointmentSchema, config: { weigh: weightOfCreation } },
+      { schema: createAppointmentSchema, config: { ...needsAll, weigh: weightOfCreation } },
       async (request, reply) => {
         const { created, json } = await create(appointments, request.params, request.body);
         return reply
@@ -68,7 +69,7 @@ export function appointmentRoutes(
 
     app.put(
       '/provider/:providerRef/appointments/:appointmentRef',
-      { schema: updateAppointmentSchema },
+      { schema: updateAppointmentSchema, config: needsAll },
       async ({ params, body, query }, reply) => {
         const { json } = await appointments.updateAppointment(params, {
           ...toAppointmentChange(body),
@@ -78,18 +79,22 @@ export function appointmentRoutes(
       },
     );
 
-    app.delete('/provider/:providerRef/appointments', { schema: cancelAppointmentSchema }, async (request, reply) => {
-      const { params, body, query } = request;
-      const { json } = await appointments.cancelAppointment(params, {
-        appointmentReference: requiredArgument('appointmentReference', body, query),
-        message: singleArgument('message', body, query),
-      });
-      return reply.type(jsonType).send(wrapJson('appointment', json));
-    });
+    app.delete(
+      '/provider/:providerRef/appointments',
+      { schema: cancelAppointmentSchema, config: needsAll },
+      async (request, reply) => {
+        const { params, body, query } = request;
+        const { json } = await appointments.cancelAppointment(params, {
+          appointmentReference: requiredArgument('appointmentReference', body, query),
+          message: singleArgument('message', body, query),
+        });
+        return reply.type(jsonType).send(wrapJson('appointment', json));
+      },
+    );
 
     app.delete(
       '/provider/:providerRef/appointments/withoutNotification',
-      { schema: deleteAppointmentsSchema },
+      { schema: deleteAppointmentsSchema, config: needsAll },
       async (request, reply) => {
         const { params, body, query } = request;
         await appointments.deleteAppointments(params, { target: deletionTarget(body, query) });

@@ -4,6 +4,7 @@ import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { dateTime, givenFields, maxNoteLength, optionalReference, optionalText, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { instant, list, nullableString, problems, wrappedTogether } from '../schemas.ts';
 import { conflicts } from './conflicts.ts';
@@ -17,7 +18,7 @@ export function blockRoutes({ blocks }: Clients, publicUrl: string, admission: A
   return async (app) => {
     app.post(
       '/provider/:providerRef/resource/:resourceRef/blocks',
-      { schema: createBlockSchema },
+      { schema: createBlockSchema, config: needsAll },
       async ({ params, body }, reply) => {
         const answer = await blocks.createBlock(params, givenFields(createBlockSchema.body, body));
         return reply
@@ -29,7 +30,7 @@ export function blockRoutes({ blocks }: Clients, publicUrl: string, admission: A
 
     app.get(
       '/provider/:providerRef/resource/:resourceRef/blocks',
-      { schema: listBlocksSchema, config: listConfig },
+      { schema: listBlocksSchema, config: { ...needsRead, ...listConfig } },
       async (request, reply) => {
         const { params, query } = request;
         const { from, to, limit, cursor } = query;
@@ -41,7 +42,7 @@ export function blockRoutes({ blocks }: Clients, publicUrl: string, admission: A
 
     app.delete(
       '/provider/:providerRef/resource/:resourceRef/blocks/:blockRef',
-      { schema: deleteBlockSchema },
+      { schema: deleteBlockSchema, config: needsAll },
       async ({ params }, reply) => {
         await blocks.deleteBlock(params);
         return reply.code(204).send(null);

@@ -4,6 +4,7 @@ import { enumName, enumNames } from '@scheduling/rpc';
 import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { givenFields, integer, line, oneOf, optionalBoolean, optionalInteger, rasterRange } from '../fields.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, nullable, nullableString, presentEnum, problems, wrapped } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
 import { priceInput } from './appointment-schemas.ts';
@@ -20,36 +21,44 @@ export function bookingRulesRoutes({ bookings }: Clients, pageUrl: string): Fast
     pageUrl: rules.page && rules.providerId !== '' ? `${pageUrl}/book/${rules.providerId}` : null,
   });
   return async (app) => {
-    app.get('/provider/:providerRef/booking-rules', { schema: getBookingRulesSchema }, async ({ params }) => {
-      const { rules } = await bookings.getBookingRules(params);
-      return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
-    });
+    app.get(
+      '/provider/:providerRef/booking-rules',
+      { schema: getBookingRulesSchema, config: needsRead },
+      async ({ params }) => {
+        const { rules } = await bookings.getBookingRules(params);
+        return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
+      },
+    );
 
-    app.put('/provider/:providerRef/booking-rules', { schema: updateBookingRulesSchema }, async ({ params, body }) => {
-      const { horizon, confirmation, reminders, offers, selfService, dailyList, askMobile, embedOn, verifyEmail } =
-        body;
-      const { rules } = await bookings.updateBookingRules(params, {
-        minimumNotice: body.minimumNotice,
-        horizon: horizon ?? undefined,
-        noHorizon: horizon === null,
-        changeNotice: body.changeNotice,
-        confirmation: confirmation && Confirmation[confirmation],
-        page: body.page,
-        reminders: reminders && { minutes: reminders },
-        notifyProvider: body.notifyProvider,
-        maxPerPerson: body.maxPerPerson,
-        offers: offers && { offers: offers.map(toOffer) },
-        selfService: selfService ?? undefined,
-        defaultSelfService: selfService === null || undefined,
-        dailyList: dailyList ?? undefined,
-        noDailyList: dailyList === null || undefined,
-        askMobile: askMobile && AskMobile[askMobile],
-        embedOn: embedOn && { origins: embedOn },
-        verifyEmail,
-        access: body.access && Access[body.access],
-      });
-      return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
-    });
+    app.put(
+      '/provider/:providerRef/booking-rules',
+      { schema: updateBookingRulesSchema, config: needsAll },
+      async ({ params, body }) => {
+        const { horizon, confirmation, reminders, offers, selfService, dailyList, askMobile, embedOn, verifyEmail } =
+          body;
+        const { rules } = await bookings.updateBookingRules(params, {
+          minimumNotice: body.minimumNotice,
+          horizon: horizon ?? undefined,
+          noHorizon: horizon === null,
+          changeNotice: body.changeNotice,
+          confirmation: confirmation && Confirmation[confirmation],
+          page: body.page,
+          reminders: reminders && { minutes: reminders },
+          notifyProvider: body.notifyProvider,
+          maxPerPerson: body.maxPerPerson,
+          offers: offers && { offers: offers.map(toOffer) },
+          selfService: selfService ?? undefined,
+          defaultSelfService: selfService === null || undefined,
+          dailyList: dailyList ?? undefined,
+          noDailyList: dailyList === null || undefined,
+          askMobile: askMobile && AskMobile[askMobile],
+          embedOn: embedOn && { origins: embedOn },
+          verifyEmail,
+          access: body.access && Access[body.access],
+        });
+        return { 'api-info': apiInfoValue, bookingRules: present(rules!) };
+      },
+    );
   };
 }
 

@@ -24,6 +24,7 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsBook } from '../key-scopes.ts';
 import { toMetadata } from '../metadata.ts';
 import { type Fault, invalidRequest, type RequestError } from '../problem.ts';
 import { problems, wrapped } from '../schemas.ts';
@@ -41,7 +42,12 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
   return async (app) => {
     app.post(
       '/provider/:providerRef/bookings',
-      { schema: createBookingSchema, preValidation: refuseTwoPlaces, schemaErrorFormatter: nameBothPlaces },
+      {
+        schema: createBookingSchema,
+        preValidation: refuseTwoPlaces,
+        schemaErrorFormatter: nameBothPlaces,
+        config: needsBook,
+      },
       async (request, reply) => {
         const { params, body, query } = request;
         const answer = await bookings.bookSlot(params, {
@@ -62,7 +68,7 @@ export function bookingRoutes({ bookings }: Clients): FastifyPluginAsyncTypebox 
 
     app.post(
       '/provider/:providerRef/bookings/:participationRef',
-      { schema: changeBookingSchema },
+      { schema: changeBookingSchema, config: needsBook },
       async ({ params, body, query }, reply) => {
         const answer = await bookings.changeBooking(params, {
           ...givenFields(changeBookingSchema.querystring, query),

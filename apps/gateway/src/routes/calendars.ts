@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { givenFields, oneOf, optionalLine, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import {
   apiInfoValue,
   instant,
@@ -21,24 +22,30 @@ import { providerParams } from './path-parameters.ts';
 export function calendarRoutes({ calendars }: Clients, pageUrl: string): FastifyPluginAsyncTypebox {
   const urlOf = (secret: string | undefined): string | undefined => secret && `${pageUrl}/calendar/${secret}.ics`;
   return async (app) => {
-    app.post('/provider/:providerRef/calendars', { schema: createCalendarSchema }, async ({ params, body }, reply) => {
-      const { details = 'NONE', ...fields } = givenFields(createCalendarSchema.body, body);
-      const { calendar, secret, created } = await calendars.createCalendar(params, {
-        ...fields,
-        details: CalendarDetails[details],
-      });
-      return reply
-        .code(created ? 201 : 200)
-        .send({ 'api-info': apiInfoValue, calendar: { ...presentCalendar(calendar!), url: urlOf(secret) } });
-    });
+    app.post(
+      '/provider/:providerRef/calendars',
+      { schema: createCalendarSchema, config: needsAll },
+      async ({ params, body }, reply) => {
+        const { details = 'NONE', ...fields } = givenFields(createCalendarSchema.body, body);
+        const { calendar, secret, created } = await calendars.createCalendar(params, {
+          ...fields,
+          details: CalendarDetails[details],
+        });
+        return reply
+          .code(created ? 201 : 200)
+          .send({ 'api-info': apiInfoValue, calendar: { ...presentCalendar(calendar!), url: urlOf(secret) } });
+      },
+    );
 
-    app.get('/provider/:providerRef/calendars', { schema: listCalendarsSchema }, async ({ params }) =>
-      (await calendars.listCalendars(params)).calendars.map(presentCalendar),
+    app.get(
+      '/provider/:providerRef/calendars',
+      { schema: listCalendarsSchema, config: needsRead },
+      async ({ params }) => (await calendars.listCalendars(params)).calendars.map(presentCalendar),
     );
 
     app.delete(
       '/provider/:providerRef/calendars/:calendarRef',
-      { schema: deleteCalendarSchema },
+      { schema: deleteCalendarSchema, config: needsAll },
       async ({ params }, reply) => {
         await calendars.deleteCalendar(params);
         return reply.code(204).send(null);
@@ -47,7 +54,7 @@ export function calendarRoutes({ calendars }: Clients, pageUrl: string): Fastify
 
     app.post(
       '/provider/:providerRef/calendars/:calendarRef/secret',
-      { schema: replaceSecretSchema },
+      { schema: replaceSecretSchema, config: needsAll },
       async ({ params }) => {
         const { calendar, secret } = await calendars.replaceCalendarSecret(params);
         return { 'api-info': apiInfoValue, calendar: { ...presentCalendar(calendar!), url: urlOf(secret) } };

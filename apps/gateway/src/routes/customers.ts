@@ -19,12 +19,16 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsBook, needsRead } from '../key-scopes.ts';
 import { metadata, metadataFilter, metadataInput, toMetadata, toMetadataChange } from '../metadata.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, list, nullableString, problems, wrapped } from '../schemas.ts';
 import { listConfig, type ListMessage, type OpenList, sendList } from './json-list.ts';
 import { providerParams } from './path-parameters.ts';
+
+const customersPath = '/provider/:providerRef/customers';
+const customerPath = `${customersPath}/:customerRef`;
 
 /** interface 4.4. */
 export function customerRoutes(
@@ -34,8 +38,8 @@ export function customerRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get(
-      '/provider/:providerRef/customers',
-      { schema: listCustomersSchema, config: listConfig },
+      customersPath,
+      { schema: listCustomersSchema, config: { ...needsRead, ...listConfig } },
       async (request, reply) => {
         const { params, query } = request;
         const { email: address, q: text, limit, cursor } = query;
@@ -44,7 +48,7 @@ export function customerRoutes(
       },
     );
 
-    app.get('/provider/:providerRef/customers/:customerRef', { schema: getCustomerSchema }, async (request, reply) => {
+    app.get(customerPath, { schema: getCustomerSchema, config: needsRead }, async (request, reply) => {
       const { crmId, providerRef, customerRef } = request.params;
       try {
         const { customer } = await customers.getCustomer(
@@ -61,7 +65,7 @@ export function customerRoutes(
       }
     });
 
-    app.post('/provider/:providerRef/customers', { schema: createCustomerSchema }, async (request, reply) => {
+    app.post(customersPath, { schema: createCustomerSchema, config: needsBook }, async (request, reply) => {
       const { params, body } = request;
       const { providerReference, ...fields } = givenFields(createCustomerSchema.body, body);
       requireSameProvider(params.providerRef, providerReference);
@@ -72,7 +76,7 @@ export function customerRoutes(
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, customer: presentCustomer(customer!) });
     });
 
-    app.put('/provider/:providerRef/customers/:customerRef', { schema: updateCustomerSchema }, async (request) => {
+    app.put(customerPath, { schema: updateCustomerSchema, config: needsBook }, async (request) => {
       const { params, body } = request;
       const { customer } = await customers.updateCustomer(params, {
         newCustomerReference: body.customerReference,
@@ -86,17 +90,13 @@ export function customerRoutes(
       return { 'api-info': apiInfoValue, customer: presentCustomer(customer!) };
     });
 
-    app.delete(
-      '/provider/:providerRef/customers/:customerRef',
-      { schema: deleteCustomerSchema },
-      async (request, reply) => {
-        const { params, body, query } = request;
-        await customers.deleteCustomer(params, {
-          ignoreFutureAppointments: singleFlag(body?.ignoreFutureAppointments, query.ignoreFutureAppointments),
-        });
-        return reply.code(204).send(null);
-      },
-    );
+    app.delete(customerPath, { schema: deleteCustomerSchema, config: needsBook }, async (request, reply) => {
+      const { params, body, query } = request;
+      await customers.deleteCustomer(params, {
+        ignoreFutureAppointments: singleFlag(body?.ignoreFutureAppointments, query.ignoreFutureAppointments),
+      });
+      return reply.code(204).send(null);
+    });
   };
 }
 

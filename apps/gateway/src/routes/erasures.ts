@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { email, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, instant, nullable, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
@@ -18,14 +19,14 @@ export function erasureRoutes({ customers }: Clients): FastifyPluginAsyncTypebox
   return async (app) => {
     app.post(
       '/erasures',
-      { schema: requestErasureSchema, config: { weigh: () => weightOfErasure } },
+      { schema: requestErasureSchema, config: { ...needsAll, weigh: () => weightOfErasure } },
       async ({ params, body }, reply) => {
         const { erasure } = await customers.eraseAddress(params, { email: body.email });
         return reply.code(202).send({ 'api-info': apiInfoValue, erasure: presentErasure(erasure!) });
       },
     );
 
-    app.get('/erasures/:erasureId', { schema: getErasureSchema }, async ({ params }) => {
+    app.get('/erasures/:erasureId', { schema: getErasureSchema, config: needsRead }, async ({ params }) => {
       const { erasure } = await customers.getAddressErasure(params);
       return { 'api-info': apiInfoValue, erasure: presentErasure(erasure!) };
     });

@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import { weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { given, integer, queryLine } from '../fields.ts';
+import { needsRead } from '../key-scopes.ts';
 import { linkToNext } from '../paging.ts';
 import { instant, list, nullable, nullableString, problems } from '../schemas.ts';
 import { jsonType } from './json-stream.ts';
@@ -15,16 +16,20 @@ const defaultLimit = 100;
 /** interface 6.1. */
 export function eventRoutes({ events }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/events', { schema: listEventsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
-      const { json, nextAfter } = await events.listEvents(params, {
-        after: query.after ?? 'start',
-        limit: query.limit ?? defaultLimit,
-        types: given(query.types)?.split(',') ?? [],
-        providerReference: given(query.providerRef),
-      });
-      void reply.header('link', linkToNext(publicUrl, url, 'after', nextAfter));
-      return reply.type(jsonType).send(`[${String(json)}]`);
-    });
+    app.get(
+      '/events',
+      { schema: listEventsSchema, config: { ...needsRead, weigh } },
+      async ({ params, query, url }, reply) => {
+        const { json, nextAfter } = await events.listEvents(params, {
+          after: query.after ?? 'start',
+          limit: query.limit ?? defaultLimit,
+          types: given(query.types)?.split(',') ?? [],
+          providerReference: given(query.providerRef),
+        });
+        void reply.header('link', linkToNext(publicUrl, url, 'after', nextAfter));
+        return reply.type(jsonType).send(`[${String(json)}]`);
+      },
+    );
   };
 }
 

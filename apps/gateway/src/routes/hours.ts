@@ -16,6 +16,7 @@ import {
   reference,
   timeOfDay,
 } from '../fields.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, nullable, nullableString, problems, wrapped, wrappedTogether } from '../schemas.ts';
 import { conflicts } from './conflicts.ts';
 import { jsonType } from './json-stream.ts';
@@ -29,7 +30,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.put(
       '/provider/:providerRef/resource/:resourceRef/hours',
-      { schema: putHoursSchema, config: { weigh: weightOfHours } },
+      { schema: putHoursSchema, config: { ...needsAll, weigh: weightOfHours } },
       async ({ params, body }, reply) => {
         const { json, conflicts } = await hours.putHours(params, { hours: toHours(body) });
         return reply.type(jsonType).send(wrapJson('hours', json, { conflicts: conflicts! }));
@@ -38,7 +39,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
 
     app.get(
       '/provider/:providerRef/resource/:resourceRef/hours',
-      { schema: getHoursSchema },
+      { schema: getHoursSchema, config: needsRead },
       async ({ params }, reply) => {
         const { json } = await hours.getHours(params);
         return reply.type(jsonType).send(wrapJson('hours', json));
@@ -47,7 +48,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/provider/:providerRef/resource/:resourceRef/hours',
-      { schema: deleteHoursSchema },
+      { schema: deleteHoursSchema, config: needsAll },
       async ({ params }) => {
         const { conflicts } = await hours.deleteHours(params);
         return { 'api-info': apiInfoValue, conflicts: conflicts! };
@@ -56,7 +57,7 @@ export function hoursRoutes({ hours }: Clients): FastifyPluginAsyncTypebox {
 
     app.put(
       '/provider/:providerRef/hours',
-      { schema: putHoursOfResourcesSchema, config: { weigh: weightOfHours } },
+      { schema: putHoursOfResourcesSchema, config: { ...needsAll, weigh: weightOfHours } },
       async ({ params, body }, reply) => {
         const { json, conflicts } = await hours.putHoursOfResources(params, {
           resourceReferences: body.resourceReferences,

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { dateTime, givenFields, integer, line, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsBook } from '../key-scopes.ts';
 import { apiInfoValue, instant, list, presentInstant, problems, wrapped } from '../schemas.ts';
 import { customerParams } from './customers.ts';
 
@@ -21,7 +22,7 @@ export function invitationRoutes({ invitations }: Clients, pageUrl: string): Fas
   return async (app) => {
     app.post(
       '/provider/:providerRef/customers/:customerRef/invitations',
-      { schema: createInvitationSchema },
+      { schema: createInvitationSchema, config: needsBook },
       async ({ params, body }, reply) => {
         const { invitation } = await invitations.createInvitation(
           params,
@@ -33,13 +34,13 @@ export function invitationRoutes({ invitations }: Clients, pageUrl: string): Fas
 
     app.get(
       '/provider/:providerRef/customers/:customerRef/invitations',
-      { schema: listInvitationsSchema },
+      { schema: listInvitationsSchema, config: needsBook },
       async ({ params }) => (await invitations.listInvitations(params)).invitations.map(present),
     );
 
     app.delete(
       '/provider/:providerRef/customers/:customerRef/invitations/:invitationId',
-      { schema: deleteInvitationSchema },
+      { schema: deleteInvitationSchema, config: needsBook },
       async ({ params }, reply) => {
         await invitations.deleteInvitation(params);
         return reply.code(204).send(null);

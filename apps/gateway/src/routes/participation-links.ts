@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
+import { needsBook } from '../key-scopes.ts';
 import { apiInfoValue, problems, wrapped } from '../schemas.ts';
 import { participationParams } from './participations.ts';
 
@@ -9,7 +10,7 @@ export function participationLinkRoutes({ participations }: Clients, pageUrl: st
   return async (app) => {
     app.get(
       '/provider/:providerRef/participations/:participationRef/link',
-      { schema: getLinkSchema },
+      { schema: getLinkSchema, config: needsBook },
       async ({ params }) => {
         const { token } = await participations.getParticipationLink(params);
         return { 'api-info': apiInfoValue, link: { url: `${pageUrl}/booking/${token}` } };

@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { oneOf, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsBook, needsRead } from '../key-scopes.ts';
 import {
   apiInfoValue,
   instant,
@@ -24,7 +25,7 @@ export function participationMailRoutes({ participationMails }: Clients): Fastif
   return async (app) => {
     app.get(
       '/provider/:providerRef/participations/:participationRef/mails',
-      { schema: listMailsSchema },
+      { schema: listMailsSchema, config: needsRead },
       async ({ params }) => {
         const { mails } = await participationMails.listParticipationMails(params);
         return mails.map(presentMail);
@@ -33,7 +34,7 @@ export function participationMailRoutes({ participationMails }: Clients): Fastif
 
     app.post(
       '/provider/:providerRef/participations/:participationRef/mails/:mailId/resend',
-      { schema: resendMailSchema },
+      { schema: resendMailSchema, config: needsBook },
       async ({ params }, reply) => {
         const { mail } = await participationMails.resendMail(params);
         return reply.code(202).send({ 'api-info': apiInfoValue, mail: presentMail(mail!) });

@@ -17,6 +17,7 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsBook, needsRead } from '../key-scopes.ts';
 import { metadata, metadataFilter, metadataInput, toMetadata, toMetadataChange } from '../metadata.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
@@ -35,7 +36,7 @@ export function participationRoutes(
   return async (app) => {
     app.get(
       '/provider/:providerRef/participations',
-      { schema: listParticipationsSchema, config: listConfig },
+      { schema: listParticipationsSchema, config: { ...needsRead, ...listConfig } },
       async (request, reply) => {
         const { params, query } = request;
         const filter = {
@@ -57,30 +58,34 @@ export function participationRoutes(
 
     app.get(
       '/provider/:providerRef/participations/:participationRef',
-      { schema: getParticipationSchema },
+      { schema: getParticipationSchema, config: needsRead },
       async ({ params }, reply) => {
         const { json } = await participations.getParticipation(params);
         return reply.type(jsonType).send(wrapJson('participation', json));
       },
     );
 
-    app.post('/provider/:providerRef/participations', { schema: createParticipationSchema }, async (request, reply) => {
-      const { params, body, query } = request;
-      const { json, created } = await participations.createParticipation(params, {
-        ...givenFields(createParticipationSchema.body, body),
-        ...givenFields(createParticipationSchema.querystring, query),
-        state: ParticipationState[body.state],
-        metadata: toMetadata(body.metadata),
-      });
-      return reply
-        .code(created ? 201 : 200)
-        .type(jsonType)
-        .send(wrapJson('participation', json));
-    });
+    app.post(
+      '/provider/:providerRef/participations',
+      { schema: createParticipationSchema, config: needsBook },
+      async (request, reply) => {
+        const { params, body, query } = request;
+        const { json, created } = await participations.createParticipation(params, {
+          ...givenFields(createParticipationSchema.body, body),
+          ...givenFields(createParticipationSchema.querystring, query),
+          state: ParticipationState[body.state],
+          metadata: toMetadata(body.metadata),
+        });
+        return reply
+          .code(created ? 201 : 200)
+          .type(jsonType)
+          .send(wrapJson('participation', json));
+      },
+    );
 
     app.post(
       '/provider/:providerRef/participations/:participationRef',
-      { schema: updateParticipationSchema },
+      { schema: updateParticipationSchema, config: needsBook },
       async (request, reply) => {
         const { params, body, query } = request;
         if (body.state === undefined && body.metadata === undefined && body.noShow === undefined)

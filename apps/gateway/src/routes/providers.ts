@@ -15,25 +15,26 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
 export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/provider', { schema: createProviderSchema }, async (request, reply) => {
+    app.post('/provider', { schema: createProviderSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
       const { provider, created } = await identity.createProvider(params, givenFields(createProviderSchema.body, body));
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, provider: presentProvider(provider!) });
     });
 
-    app.get('/provider/:reference', { schema: getProviderSchema }, async (request) => {
+    app.get('/provider/:reference', { schema: getProviderSchema, config: needsRead }, async (request) => {
       const { crmId, reference } = request.params;
       const { provider } = await identity.getProvider({ crmId }, { key: { $case: 'reference', value: reference } });
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
     });
 
-    app.put('/provider/:reference', { schema: updateProviderSchema }, async (request) => {
+    app.put('/provider/:reference', { schema: updateProviderSchema, config: needsAll }, async (request) => {
       const { params, body } = request;
       const { provider } = await identity.updateProvider(params, {
         name: body.name,

@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { weightOfMany } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { given, integer, nullableInstant, queryLine } from '../fields.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { apiInfoValue, instant, list, nullable, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
@@ -16,24 +17,32 @@ const maxMails = 20;
 /** interface 11. */
 export function sandboxRoutes({ clocks, sandboxMails }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/sandbox/clock', { schema: getClockSchema }, async ({ params }) => {
+    app.get('/sandbox/clock', { schema: getClockSchema, config: needsRead }, async ({ params }) => {
       const { clock } = await clocks.getSandboxClock(params);
       return { 'api-info': apiInfoValue, clock: presentClock(clock!) };
     });
 
-    app.put('/sandbox/clock', { schema: setClockSchema }, async ({ params, body }) => {
+    app.put('/sandbox/clock', { schema: setClockSchema, config: needsAll }, async ({ params, body }) => {
       const { clock } = await clocks.setSandboxClock(params, {
         now: body.now === null ? undefined : new Date(body.now),
       });
       return { 'api-info': apiInfoValue, clock: presentClock(clock!) };
     });
 
-    app.get('/sandbox/mails', { schema: listMailsSchema, config: { weigh } }, async ({ params, query, url }, reply) => {
-      const { limit = maxMails, cursor } = query;
-      const { mails, nextCursor } = await sandboxMails.listSandboxMails(params, { to: given(query.to), limit, cursor });
-      if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
-      return mails.map(presentMail);
-    });
+    app.get(
+      '/sandbox/mails',
+      { schema: listMailsSchema, config: { ...needsAll, weigh } },
+      async ({ params, query, url }, reply) => {
+        const { limit = maxMails, cursor } = query;
+        const { mails, nextCursor } = await sandboxMails.listSandboxMails(params, {
+          to: given(query.to),
+          limit,
+          cursor,
+        });
+        if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
+        return mails.map(presentMail);
+      },
+    );
   };
 }
 

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { dateTime, flag, given, integer, queryLine, rasterRange } from '../fields.ts';
+import { needsRead } from '../key-scopes.ts';
 import { linkHeader, pageFields } from '../paging.ts';
 import { instant, list, nullableString, problems } from '../schemas.ts';
 import { price } from './appointment-presentation.ts';
@@ -13,20 +14,26 @@ import { providerParams } from './path-parameters.ts';
 /** interface 10.1. */
 export function slotRoutes({ bookings }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/slots', { schema: listSlotsSchema, config: listConfig }, async (request, reply) => {
-      const { params, query } = request;
-      const filter = {
-        from: given(query.from),
-        to: given(query.to),
-        resourceReference: given(query.resourceRef),
-        productReference: given(query.productRef),
-        duration: query.duration,
-        ignoreNotice: query.ignoreNotice,
-        limit: query.limit,
-        cursor: query.cursor,
-      };
-      return sendList({ request, reply, admission }, publicUrl, (signal) => bookings.listSlots(params, filter, signal));
-    });
+    app.get(
+      '/provider/:providerRef/slots',
+      { schema: listSlotsSchema, config: { ...needsRead, ...listConfig } },
+      async (request, reply) => {
+        const { params, query } = request;
+        const filter = {
+          from: given(query.from),
+          to: given(query.to),
+          resourceReference: given(query.resourceRef),
+          productReference: given(query.productRef),
+          duration: query.duration,
+          ignoreNotice: query.ignoreNotice,
+          limit: query.limit,
+          cursor: query.cursor,
+        };
+        return sendList({ request, reply, admission }, publicUrl, (signal) =>
+          bookings.listSlots(params, filter, signal),
+        );
+      },
+    );
   };
 }
 

@@ -5,6 +5,7 @@ import { type Static, Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { alternative, given, givenFields, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, list, problems, wrapped } from '../schemas.ts';
 import { providerParams } from './path-parameters.ts';
 import { personFields, spokenLanguageTags, user } from './users.ts';
@@ -12,20 +13,24 @@ import { personFields, spokenLanguageTags, user } from './users.ts';
 /** The users with access to a provider (interface 4.7). */
 export function staffRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/provider/:providerRef/staff', { schema: listStaffSchema }, async (request) => {
+    app.get('/provider/:providerRef/staff', { schema: listStaffSchema, config: needsRead }, async (request) => {
       const { users } = await identity.listStaff(request.params);
       return users;
     });
 
-    app.post('/provider/:providerRef/staff', { schema: addStaffSchema }, async (request, reply) => {
+    app.post('/provider/:providerRef/staff', { schema: addStaffSchema, config: needsAll }, async (request, reply) => {
       const { user, added } = await identity.addStaff(request.params, { member: memberOf(request.body) });
       return reply.code(added ? 201 : 200).send({ 'api-info': apiInfoValue, user: user! });
     });
 
-    app.delete('/provider/:providerRef/staff/:userRef', { schema: removeStaffSchema }, async (request, reply) => {
-      await identity.removeStaff(request.params);
-      return reply.code(204).send(null);
-    });
+    app.delete(
+      '/provider/:providerRef/staff/:userRef',
+      { schema: removeStaffSchema, config: needsAll },
+      async (request, reply) => {
+        await identity.removeStaff(request.params);
+        return reply.code(204).send(null);
+      },
+    );
   };
 }
 

@@ -15,6 +15,7 @@ import {
   reference,
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import { instant, list, problems, wrapped } from '../schemas.ts';
 import { maxListLength } from '../validation.ts';
@@ -37,7 +38,7 @@ export function timeslotRoutes(
   return async (app) => {
     app.post(
       '/provider/:providerRef/timeslots',
-      { schema: createTimeslotsSchema, config: { weigh: weightOfCreation, isStreamed } },
+      { schema: createTimeslotsSchema, config: { ...needsAll, weigh: weightOfCreation, isStreamed } },
       async (request, reply) => {
         const { params, body } = request;
         const { created, ...first } = await timeslots.createTimeslots(params, {
@@ -51,7 +52,7 @@ export function timeslotRoutes(
 
     app.get(
       '/provider/:providerRef/resource/:resourceRef/timeslots',
-      { schema: listTimeslotsSchema, config: { isStreamed } },
+      { schema: listTimeslotsSchema, config: { ...needsRead, isStreamed } },
       async (request, reply) => {
         const { params, query } = request;
         const list = givenFields(listTimeslotsSchema.querystring, query);
@@ -68,7 +69,7 @@ export function timeslotRoutes(
 
     app.put(
       '/provider/:providerRef/timeslots/:timeslotRef',
-      { schema: updateTimeslotSchema, config: { isStreamed } },
+      { schema: updateTimeslotSchema, config: { ...needsAll, isStreamed } },
       async (request, reply) => {
         const { params, body } = request;
         const { timeslot, continuation } = await timeslots.updateTimeslot(params, {
@@ -84,7 +85,7 @@ export function timeslotRoutes(
 
     app.delete(
       '/provider/:providerRef/timeslots/:timeslotRef',
-      { schema: deleteTimeslotSchema },
+      { schema: deleteTimeslotSchema, config: needsAll },
       async (request, reply) => {
         await timeslots.deleteTimeslot(request.params);
         return reply.code(204).send(null);

@@ -5,13 +5,14 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { apiInfoValue, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.5. */
 export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/user', { schema: createUserSchema }, async (request, reply) => {
+    app.post('/user', { schema: createUserSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
       const { user, created } = await identity.createUser(params, {
         reference: body.reference,
@@ -26,12 +27,12 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       return reply.code(created ? 201 : 200).send({ 'api-info': apiInfoValue, user: user! });
     });
 
-    app.get('/user/:reference', { schema: getUserSchema }, async (request) => {
+    app.get('/user/:reference', { schema: getUserSchema, config: needsRead }, async (request) => {
       const { user } = await identity.getUser(request.params);
       return { 'api-info': apiInfoValue, user: user! };
     });
 
-    app.put('/user/:reference', { schema: updateUserSchema }, async (request) => {
+    app.put('/user/:reference', { schema: updateUserSchema, config: needsAll }, async (request) => {
       const { params, body } = request;
       const { user } = await identity.updateUser(params, {
         email: body.email,
@@ -44,20 +45,28 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
       return { 'api-info': apiInfoValue, user: user! };
     });
 
-    app.delete('/user/:reference', { schema: deleteUserSchema }, async (request, reply) => {
+    app.delete('/user/:reference', { schema: deleteUserSchema, config: needsAll }, async (request, reply) => {
       await identity.deleteUser(request.params);
       return reply.code(204).send(null);
     });
 
-    app.post('/user/:reference/verification', { schema: requestVerificationSchema }, async (request, reply) => {
-      await identity.requestVerification(request.params);
-      return reply.code(204).send(null);
-    });
+    app.post(
+      '/user/:reference/verification',
+      { schema: requestVerificationSchema, config: needsAll },
+      async (request, reply) => {
+        await identity.requestVerification(request.params);
+        return reply.code(204).send(null);
+      },
+    );
 
-    app.get('/user/:reference/verification', { schema: getUserVerificationSchema }, async (request) => {
-      const { verification } = await identity.getUserVerification(request.params);
-      return { 'api-info': apiInfoValue, verification: presentVerification(verification!) };
-    });
+    app.get(
+      '/user/:reference/verification',
+      { schema: getUserVerificationSchema, config: needsRead },
+      async (request) => {
+        const { verification } = await identity.getUserVerification(request.params);
+        return { 'api-info': apiInfoValue, verification: presentVerification(verification!) };
+      },
+    );
   };
 }
 

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Clients } from '../clients.ts';
 import { given, givenFields, line, oneOf, optionalLine, pathReference, reference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
+import { needsAll, needsRead } from '../key-scopes.ts';
 import { linkHeader, linkToNext, pageFields } from '../paging.ts';
 import {
   apiInfoValue,
@@ -22,7 +23,7 @@ const defaultAttempts = 100;
 /** interface 6.4. */
 export function webhookRoutes({ webhooks }: Clients, publicUrl: string): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.post('/webhooks', { schema: createWebhookSchema }, async ({ params, body }, reply) => {
+    app.post('/webhooks', { schema: createWebhookSchema, config: needsAll }, async ({ params, body }, reply) => {
       const { reference, url, providerReference } = givenFields(createWebhookSchema.body, body);
       const { webhook, secret, created } = await webhooks.createWebhook(params, {
         reference,
@@ -36,16 +37,16 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
         .send({ 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret } });
     });
 
-    app.get('/webhooks', { schema: listWebhooksSchema }, async ({ params }) =>
+    app.get('/webhooks', { schema: listWebhooksSchema, config: needsRead }, async ({ params }) =>
       (await webhooks.listWebhooks(params)).webhooks.map(presentWebhook),
     );
 
-    app.get('/webhooks/:webhookRef', { schema: getWebhookSchema }, async ({ params }) => {
+    app.get('/webhooks/:webhookRef', { schema: getWebhookSchema, config: needsRead }, async ({ params }) => {
       const { webhook } = await webhooks.getWebhook(params);
       return { 'api-info': apiInfoValue, webhook: presentWebhook(webhook!) };
     });
 
-    app.put('/webhooks/:webhookRef', { schema: updateWebhookSchema }, async ({ params, body }) => {
+    app.put('/webhooks/:webhookRef', { schema: updateWebhookSchema, config: needsAll }, async ({ params, body }) => {
       const { url, types, providerReference, ignoreActors, state, after } = body;
       const { webhook } = await webhooks.updateWebhook(params, {
         url,
@@ -58,27 +59,39 @@ export function webhookRoutes({ webhooks }: Clients, publicUrl: string): Fastify
       return { 'api-info': apiInfoValue, webhook: presentWebhook(webhook!) };
     });
 
-    app.delete('/webhooks/:webhookRef', { schema: deleteWebhookSchema }, async ({ params }, reply) => {
-      await webhooks.deleteWebhook(params);
-      return reply.code(204).send(null);
-    });
+    app.delete(
+      '/webhooks/:webhookRef',
+      { schema: deleteWebhookSchema, config: needsAll },
+      async ({ params }, reply) => {
+        await webhooks.deleteWebhook(params);
+        return reply.code(204).send(null);
+      },
+    );
 
-    app.post('/webhooks/:webhookRef/secret', { schema: rotateSecretSchema }, async ({ params }) => {
+    app.post('/webhooks/:webhookRef/secret', { schema: rotateSecretSchema, config: needsAll }, async ({ params }) => {
       const { webhook, secret } = await webhooks.rotateSecret(params);
       return { 'api-info': apiInfoValue, webhook: { ...presentWebhook(webhook!), secret: secret || undefined } };
     });
 
-    app.post('/webhooks/:webhookRef/test', { schema: testWebhookSchema }, async ({ params }, reply) => {
-      const { eventId } = await webhooks.testWebhook(params);
-      return reply.code(202).send({ 'api-info': apiInfoValue, test: { eventId } });
-    });
+    app.post(
+      '/webhooks/:webhookRef/test',
+      { schema: testWebhookSchema, config: needsAll },
+      async ({ params }, reply) => {
+        const { eventId } = await webhooks.testWebhook(params);
+        return reply.code(202).send({ 'api-info': apiInfoValue, test: { eventId } });
+      },
+    );
 
-    app.get('/webhooks/:webhookRef/attempts', { schema: listAttemptsSchema }, async ({ params, query, url }, reply) => {
-      const { limit = defaultAttempts, cursor } = query;
-      const { attempts, nextCursor } = await webhooks.listAttempts(params, { limit, cursor });
-      if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
-      return attempts.map(presentAttempt);
-    });
+    app.get(
+      '/webhooks/:webhookRef/attempts',
+      { schema: listAttemptsSchema, config: needsRead },
+      async ({ params, query, url }, reply) => {
+        const { limit = defaultAttempts, cursor } = query;
+        const { attempts, nextCursor } = await webhooks.listAttempts(params, { limit, cursor });
+        if (nextCursor !== undefined) void reply.header('link', linkToNext(publicUrl, url, 'cursor', nextCursor));
+        return attempts.map(presentAttempt);
+      },
+    );
   };
 }
 

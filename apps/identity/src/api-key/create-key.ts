@@ -11,19 +11,19 @@ import { type ApiKeyRow, generateKey } from './api-key.ts';
  */
 export async function createKey(
   { database }: IdentityDependencies,
-  { crmId, expiresAt }: { crmId: string; expiresAt?: Date | undefined },
+  { crmId, scope, expiresAt }: { crmId: string; scope: ApiKeyRow['scope']; expiresAt?: Date | undefined },
 ): Promise<{ key: string; row: ApiKeyRow }> {
   const { key, prefix, hash } = generateKey();
   const row = await database.transaction(async (tx) => {
     await requireCrm(tx, crmId);
     const inserted = await tx
       .insertInto('apiKey')
-      .values({ crmId, prefix, keyHash: hash, expiresAt: expiresAt ?? null })
+      .values({ crmId, prefix, keyHash: hash, scope, expiresAt: expiresAt ?? null })
       .returningAll()
       .returning(sql<boolean>`coalesce(expires_at <= now(), false)`.as('expired'))
       .executeTakeFirstOrThrow();
     if (inserted.expired) throw new DomainError('key.invalid_expiry');
-    await recordAction(tx, 'key.create', crmId, prefix);
+    await recordAction(tx, 'key.create', crmId, prefix, scope);
     return inserted;
   });
   return { key, row };

@@ -10,6 +10,7 @@ import {
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as privacyNotice from './migrations/0003-privacy-notice.ts';
+import * as keyScopes from './migrations/0004-key-scopes.ts';
 
 const migrations = {
   '2026-11-21-identity': frozenFiles(import.meta.url, ['../user/username-as-read.sql', 'tables.sql']),
@@ -18,6 +19,7 @@ const migrations = {
   // Pages know a provider by its id alone.
   '0002-provider-by-id': concurrentIndex('provider_by_id', 'provider (id)', 'UNIQUE INDEX'),
   '0003-privacy-notice': privacyNotice,
+  '0004-key-scopes': keyScopes,
 };
 
 /** In execution order; the doctor compares the database with them. */

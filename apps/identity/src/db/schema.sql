@@ -25,7 +25,9 @@ CREATE TABLE api_key (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  scope text NOT NULL DEFAULT 'all'::text,
   CONSTRAINT api_key_pkey PRIMARY KEY (crm_id, id),
+  CONSTRAINT api_key_scope_check CHECK ((scope = ANY (ARRAY['read'::text, 'book'::text, 'all'::text]))),
   CONSTRAINT api_key_crm_id_fkey FOREIGN KEY (crm_id) REFERENCES crm(crm_id),
   CONSTRAINT api_key_hash_key UNIQUE (key_hash),
   CONSTRAINT api_key_prefix_key UNIQUE (prefix)

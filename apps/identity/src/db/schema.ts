@@ -53,6 +53,8 @@ export interface ApiKeyTable {
   revokedAt: Date | null;
   /** Accurate to a minute. */
   lastUsedAt: Date | null;
+  /** What the key may do. */
+  scope: Generated<'read' | 'book' | 'all'>;
 }
 
 /** Named so because `user` is a reserved word of SQL. */

@@ -17,6 +17,65 @@ import {
 } from "@grpc/grpc-js";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
+/** What an API key may do. Each scope includes the ones before it. */
+export const KeyScope = {
+  UNSPECIFIED: "KEY_SCOPE_UNSPECIFIED",
+  /** READ - Read everything but links and URLs that work without the key. */
+  READ: "KEY_SCOPE_READ",
+  /** BOOK - Make and change bookings, and the customers that they are for. */
+  BOOK: "KEY_SCOPE_BOOK",
+  /** ALL - Everything. */
+  ALL: "KEY_SCOPE_ALL",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type KeyScope = typeof KeyScope[keyof typeof KeyScope];
+
+export namespace KeyScope {
+  export type UNSPECIFIED = typeof KeyScope.UNSPECIFIED;
+  export type READ = typeof KeyScope.READ;
+  export type BOOK = typeof KeyScope.BOOK;
+  export type ALL = typeof KeyScope.ALL;
+  export type UNRECOGNIZED = typeof KeyScope.UNRECOGNIZED;
+}
+
+export function keyScopeFromJSON(object: any): KeyScope {
+  switch (object) {
+    case 0:
+    case "KEY_SCOPE_UNSPECIFIED":
+      return KeyScope.UNSPECIFIED;
+    case 1:
+    case "KEY_SCOPE_READ":
+      return KeyScope.READ;
+    case 2:
+    case "KEY_SCOPE_BOOK":
+      return KeyScope.BOOK;
+    case 3:
+    case "KEY_SCOPE_ALL":
+      return KeyScope.ALL;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return KeyScope.UNRECOGNIZED;
+  }
+}
+
+export function keyScopeToNumber(object: KeyScope): number {
+  switch (object) {
+    case KeyScope.UNSPECIFIED:
+      return 0;
+    case KeyScope.READ:
+      return 1;
+    case KeyScope.BOOK:
+      return 2;
+    case KeyScope.ALL:
+      return 3;
+    case KeyScope.UNRECOGNIZED:
+    default:
+      return -1;
+  }
+}
+
 export const VerificationState = {
   UNSPECIFIED: "VERIFICATION_STATE_UNSPECIFIED",
   /** OPEN - The address can be confirmed. */
@@ -116,7 +175,11 @@ export interface ApiKey {
   createdAt?: Date | undefined;
   expiresAt?: Date | undefined;
   revokedAt?: Date | undefined;
-  lastUsedAt?: Date | undefined;
+  lastUsedAt?:
+    | Date
+    | undefined;
+  /** Absent: the service has no scopes yet, and the key may do everything. */
+  scope?: KeyScope | undefined;
 }
 
 export interface User {
@@ -186,12 +249,22 @@ export interface Provider {
 export interface AuthenticateKeyRequest {
   /** SHA-256 of the key as the client sent it. */
   keyHash: Buffer;
+  /** The scopes that the caller enforces. A key with another one is not authenticated, except for one that may do everything. */
+  enforcedScopes: KeyScope[];
 }
 
 export interface AuthenticateKeyResponse {
   crm?: Crm | undefined;
   keyPrefix: string;
-  expiresAt?: Date | undefined;
+  expiresAt?:
+    | Date
+    | undefined;
+  /** Absent: the service has no scopes yet, and the key may do everything. */
+  scope?:
+    | KeyScope
+    | undefined;
+  /** Absent: the service does not say it yet. */
+  createdAt?: Date | undefined;
 }
 
 export interface GetCrmRequest {
@@ -635,7 +708,11 @@ export interface ListCrmsResponse {
 
 export interface CreateKeyRequest {
   crmId: string;
-  expiresAt?: Date | undefined;
+  expiresAt?:
+    | Date
+    | undefined;
+  /** Absent: everything. */
+  scope?: KeyScope | undefined;
 }
 
 export interface CreateKeyResponse {
@@ -949,7 +1026,14 @@ export const Crm: MessageFns<Crm> = {
 };
 
 function createBaseApiKey(): ApiKey {
-  return { prefix: "", createdAt: undefined, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined };
+  return {
+    prefix: "",
+    createdAt: undefined,
+    expiresAt: undefined,
+    revokedAt: undefined,
+    lastUsedAt: undefined,
+    scope: undefined,
+  };
 }
 
 export const ApiKey: MessageFns<ApiKey> = {
@@ -968,6 +1052,9 @@ export const ApiKey: MessageFns<ApiKey> = {
     }
     if (message.lastUsedAt !== undefined) {
       Timestamp.encode(toTimestamp(message.lastUsedAt), writer.uint32(42).fork()).join();
+    }
+    if (message.scope !== undefined) {
+      writer.uint32(48).int32(keyScopeToNumber(message.scope));
     }
     return writer;
   },
@@ -1025,6 +1112,14 @@ export const ApiKey: MessageFns<ApiKey> = {
             message.lastUsedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.scope = keyScopeFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1047,6 +1142,7 @@ export const ApiKey: MessageFns<ApiKey> = {
     message.expiresAt = object.expiresAt ?? undefined;
     message.revokedAt = object.revokedAt ?? undefined;
     message.lastUsedAt = object.lastUsedAt ?? undefined;
+    message.scope = object.scope ?? undefined;
     return message;
   },
 };
@@ -1757,13 +1853,20 @@ export const Provider: MessageFns<Provider> = {
 };
 
 function createBaseAuthenticateKeyRequest(): AuthenticateKeyRequest {
-  return { keyHash: Buffer.alloc(0) };
+  return { keyHash: Buffer.alloc(0), enforcedScopes: [] };
 }
 
 export const AuthenticateKeyRequest: MessageFns<AuthenticateKeyRequest> = {
   encode(message: AuthenticateKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.keyHash.length !== 0) {
       writer.uint32(10).bytes(message.keyHash);
+    }
+    if (message.enforcedScopes.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.enforcedScopes) {
+        writer.int32(keyScopeToNumber(v));
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1789,6 +1892,24 @@ export const AuthenticateKeyRequest: MessageFns<AuthenticateKeyRequest> = {
             message.keyHash = Buffer.from(reader.bytes());
             continue;
           }
+          case 2: {
+            if (tag === 16) {
+              message.enforcedScopes.push(keyScopeFromJSON(reader.int32()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.enforcedScopes.push(keyScopeFromJSON(reader.int32()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1807,12 +1928,13 @@ export const AuthenticateKeyRequest: MessageFns<AuthenticateKeyRequest> = {
   fromPartial(object: DeepPartial<AuthenticateKeyRequest>): AuthenticateKeyRequest {
     const message = createBaseAuthenticateKeyRequest();
     message.keyHash = object.keyHash ?? Buffer.alloc(0);
+    message.enforcedScopes = object.enforcedScopes?.map((e) => e) || [];
     return message;
   },
 };
 
 function createBaseAuthenticateKeyResponse(): AuthenticateKeyResponse {
-  return { crm: undefined, keyPrefix: "", expiresAt: undefined };
+  return { crm: undefined, keyPrefix: "", expiresAt: undefined, scope: undefined, createdAt: undefined };
 }
 
 export const AuthenticateKeyResponse: MessageFns<AuthenticateKeyResponse> = {
@@ -1825,6 +1947,12 @@ export const AuthenticateKeyResponse: MessageFns<AuthenticateKeyResponse> = {
     }
     if (message.expiresAt !== undefined) {
       Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(26).fork()).join();
+    }
+    if (message.scope !== undefined) {
+      writer.uint32(32).int32(keyScopeToNumber(message.scope));
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -1866,6 +1994,22 @@ export const AuthenticateKeyResponse: MessageFns<AuthenticateKeyResponse> = {
             message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.scope = keyScopeFromJSON(reader.int32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1886,6 +2030,8 @@ export const AuthenticateKeyResponse: MessageFns<AuthenticateKeyResponse> = {
     message.crm = (object.crm !== undefined && object.crm !== null) ? Crm.fromPartial(object.crm) : undefined;
     message.keyPrefix = object.keyPrefix ?? "";
     message.expiresAt = object.expiresAt ?? undefined;
+    message.scope = object.scope ?? undefined;
+    message.createdAt = object.createdAt ?? undefined;
     return message;
   },
 };
@@ -6759,7 +6905,7 @@ export const ListCrmsResponse: MessageFns<ListCrmsResponse> = {
 };
 
 function createBaseCreateKeyRequest(): CreateKeyRequest {
-  return { crmId: "", expiresAt: undefined };
+  return { crmId: "", expiresAt: undefined, scope: undefined };
 }
 
 export const CreateKeyRequest: MessageFns<CreateKeyRequest> = {
@@ -6769,6 +6915,9 @@ export const CreateKeyRequest: MessageFns<CreateKeyRequest> = {
     }
     if (message.expiresAt !== undefined) {
       Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(18).fork()).join();
+    }
+    if (message.scope !== undefined) {
+      writer.uint32(24).int32(keyScopeToNumber(message.scope));
     }
     return writer;
   },
@@ -6802,6 +6951,14 @@ export const CreateKeyRequest: MessageFns<CreateKeyRequest> = {
             message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.scope = keyScopeFromJSON(reader.int32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6821,6 +6978,7 @@ export const CreateKeyRequest: MessageFns<CreateKeyRequest> = {
     const message = createBaseCreateKeyRequest();
     message.crmId = object.crmId ?? "";
     message.expiresAt = object.expiresAt ?? undefined;
+    message.scope = object.scope ?? undefined;
     return message;
   },
 };
@@ -7744,7 +7902,10 @@ export const ListProvidersWithoutContactResponse: MessageFns<ListProvidersWithou
  */
 export type IdentityServiceService = typeof IdentityServiceService;
 export const IdentityServiceService = {
-  /** Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash. */
+  /**
+   * Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash, or when the
+   * caller does not enforce the scope of the key.
+   */
   authenticateKey: {
     path: "/scheduling.identity.v1.IdentityService/AuthenticateKey" as const,
     requestStream: false as const,
@@ -8056,7 +8217,10 @@ export const IdentityServiceService = {
 } as const;
 
 export interface IdentityServiceServer extends UntypedServiceImplementation {
-  /** Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash. */
+  /**
+   * Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash, or when the
+   * caller does not enforce the scope of the key.
+   */
   authenticateKey: handleUnaryCall<AuthenticateKeyRequest, AuthenticateKeyResponse>;
   /** The settings of one CRM. NOT_FOUND (crm.not_found). */
   getCrm: handleUnaryCall<GetCrmRequest, GetCrmResponse>;
@@ -8147,7 +8311,10 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
 }
 
 export interface IdentityServiceClient extends Client {
-  /** Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash. */
+  /**
+   * Resolves the SHA-256 hash of an API key to its CRM. UNAUTHENTICATED (key.invalid) when no key that is active now has this hash, or when the
+   * caller does not enforce the scope of the key.
+   */
   authenticateKey(
     request: AuthenticateKeyRequest,
     callback: (error: ServiceError | null, response: AuthenticateKeyResponse) => void,
@@ -8667,7 +8834,7 @@ export const AdminServiceService = {
   },
   /**
    * Issues an API key. The key itself is in this answer and nowhere else. NOT_FOUND (crm.not_found),
-   * INVALID_ARGUMENT (key.invalid_expiry) when the expiry is not in the future.
+   * INVALID_ARGUMENT (key.invalid_expiry when the expiry is not in the future, key.invalid_scope when there is no such scope).
    */
   createKey: {
     path: "/scheduling.identity.v1.AdminService/CreateKey" as const,
@@ -8758,7 +8925,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listCrms: handleUnaryCall<ListCrmsRequest, ListCrmsResponse>;
   /**
    * Issues an API key. The key itself is in this answer and nowhere else. NOT_FOUND (crm.not_found),
-   * INVALID_ARGUMENT (key.invalid_expiry) when the expiry is not in the future.
+   * INVALID_ARGUMENT (key.invalid_expiry when the expiry is not in the future, key.invalid_scope when there is no such scope).
    */
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   /** The keys of a CRM, newest first, revoked and expired ones too. NOT_FOUND (crm.not_found). */
@@ -8835,7 +9002,7 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Issues an API key. The key itself is in this answer and nowhere else. NOT_FOUND (crm.not_found),
-   * INVALID_ARGUMENT (key.invalid_expiry) when the expiry is not in the future.
+   * INVALID_ARGUMENT (key.invalid_expiry when the expiry is not in the future, key.invalid_scope when there is no such scope).
    */
   createKey(
     request: CreateKeyRequest,
