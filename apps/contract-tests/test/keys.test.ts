@@ -1,3 +1,4 @@
+import { KeyScope } from '@scheduling/contracts/identity/v1';
 import { waitUntil } from '@scheduling/embedded';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type AdminClient, createAdminClient } from '@scheduling/stack/admin-client';
@@ -122,6 +123,48 @@ describe('keys', () => {
     expect(rows.length).toBeGreaterThan(0);
     for (const { row } of rows) expect(row).not.toContain(key);
     expect(key.length).toBeGreaterThanOrEqual(43);
+  });
+});
+
+describe('the CRM and the key', () => {
+  it('are those of the request: the settings, prefix, scope and expiry', async () => {
+    const brand = { imprint: 'Acme GmbH\nBerlin', colour: '#2450c8', privacyUrl: 'https://acme.example/privacy' };
+    const own = await createCrm({ name: 'Acme', language: 'en', senderAddress: 'acme@test.example', ...brand });
+    const expiresAt = new Date('2099-01-01T00:00:00Z');
+    const { key, apiKey } = await admin.createKey({ crmId: own.crmId, expiresAt, scope: KeyScope.BOOK });
+    const settings = {
+      crmId: own.crmId,
+      name: 'Acme',
+      sandbox: false,
+      requestsPerMinute: null,
+      logoUrl: null,
+      ...brand,
+    };
+    expect(await withKey(key, own.crmId).get('')).toMatchObject({
+      status: 200,
+      body: {
+        crm: { ...settings, language: 'en', timeZone: 'Europe/Berlin', senderAddress: 'acme@test.example' },
+        key: { prefix: apiKey!.prefix, scope: 'book', expiresAt: '2099-01-01T00:00:00Z' },
+      },
+    });
+    expect(await own.get('')).toMatchObject({
+      body: { crm: settings, key: { prefix: own.key.slice(0, 12), scope: 'all', expiresAt: null } },
+    });
+  });
+
+  it('of another CRM are forbidden', async () => {
+    const other = await createCrm({ name: 'Secret' });
+    const answer = await withKey(crm.key, other.crmId).get('');
+    expect(answer).toMatchObject({ status: 403, body: { code: 'crm.forbidden' } });
+    expect(answer.text).not.toContain('Secret');
+  });
+
+  it('show a change of the settings', async () => {
+    const changed = await createCrm({ name: 'Before' });
+    const nameShown = async () => (await changed.get<{ crm: { name: string } }>('')).body.crm.name;
+    expect(await nameShown()).toBe('Before');
+    await admin.updateCrm({ crmId: changed.crmId, name: 'After' });
+    await waitUntil(async () => (await nameShown()) === 'After', { what: 'the new name', timeoutMs: 30_000 });
   });
 });
 
