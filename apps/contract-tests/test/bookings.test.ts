@@ -112,6 +112,8 @@ describe('a free place (interface 10.1, 10.2)', () => {
           note: null,
           state: 'BOOKED',
           messages: ['Hello'],
+          metadata: null,
+          noShow: false,
         },
         slot: {
           ...place,

@@ -46,6 +46,8 @@ describe('participations (interface 4.3)', () => {
       note: null,
       state: 'BOOKED',
       messages: ['See you'],
+      metadata: null,
+      noShow: false,
     };
     expect(created.status).toBe(201);
     expect(created.body).toStrictEqual({ 'api-info': apiInfo, participation: shown });
