@@ -175,6 +175,7 @@ const requests: Record<string, () => Promise<Answer>> = {
     for (let times = 0; times < 2; times += 1) await limited.get('/webhooks');
     return limited.get('/webhooks');
   },
+  'user.invalid': get('/users', { limit: 5, cursor: 'none' }),
   'user.not_found': get('/user/nobody%40acme'),
   'user.email_taken': put('/user/joan%40acme', { email }),
   'user.username_taken': post('/user', { ...user, reference: 'other@acme', email: `other-${email}` }),
@@ -185,6 +186,7 @@ const requests: Record<string, () => Promise<Answer>> = {
     await crm.post('/user/joan%40acme/verification', undefined);
     return crm.post('/user/joan%40acme/verification', undefined);
   },
+  'account.invalid': get('/accounts', { limit: 5, cursor: 'none' }),
   'account.not_found': get('/account/other%40acme'),
   'account.reference_unparsable': post('/account', { ...account, accountReference: 'main' }),
   'account.owner_not_found': post('/account', {
@@ -193,6 +195,7 @@ const requests: Record<string, () => Promise<Answer>> = {
     ownerReference: 'nobody@acme',
   }),
   'branch.unknown': post('/account', { ...account, accountReference: 'other@acme', branch: 'circus' }),
+  'provider.invalid': get('/providers', { limit: 5, cursor: 'none' }),
   'provider.not_found': get('/provider/other%40acme'),
   'provider.owner_not_found': post('/provider', {
     ...provider,

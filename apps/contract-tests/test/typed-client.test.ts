@@ -248,6 +248,21 @@ describe('the pages of a list', () => {
     expect(listed).toEqual(references);
   });
 
+  it('of users, accounts and providers have all of them', async () => {
+    const own = await createPractice(await createCrm());
+    const second = await createPractice(own.crm);
+    const client = open(own.crm);
+    const query = { limit: 1 };
+    const users = await Array.fromAsync(paginate(client, '/users', { params: { query } }));
+    expect(users.map(({ reference }) => reference)).toEqual([own.owner, second.owner]);
+    const accounts = await Array.fromAsync(paginate(client, '/accounts', { params: { query } }));
+    expect(accounts.map(({ accountReference }) => accountReference)).toEqual([own.account, second.account]);
+    const providers = await Array.fromAsync(
+      paginate(client, '/providers', { params: { query: { ...query, ownerReference: second.owner } } }),
+    );
+    expect(providers.map(({ reference }) => reference)).toEqual([second.provider]);
+  });
+
   it('of the feed end where it has caught up, and go on after an event', async () => {
     const own = await createPractice(await createCrm());
     for (let count = 0; count < 4; count += 1) await createAppointment(own, { resource: unique('room') });

@@ -131,9 +131,9 @@ function crmRoutes(
     });
     for (const routes of [
       crmRoute(),
-      userRoutes(clients),
-      accountRoutes(clients),
-      providerRoutes(clients),
+      userRoutes(clients, dependencies.publicUrl, admission),
+      accountRoutes(clients, dependencies.publicUrl, admission),
+      providerRoutes(clients, dependencies.publicUrl, admission),
       staffRoutes(clients),
       timeslotRoutes(clients, dependencies.publicUrl, admission),
       hoursRoutes(clients),

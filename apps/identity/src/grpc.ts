@@ -5,9 +5,10 @@ import {
   PublicProviderServiceService,
   VerificationState,
 } from '@scheduling/contracts/identity/v1';
-import { type HostedService, hostService, partOfPages, withoutNulls } from '@scheduling/rpc';
+import { type Handlers, type HostedService, hostService, partOfPages, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
 import { getAccount } from './account/get-account.ts';
+import { listAccounts } from './account/list-accounts.ts';
 import { updateAccount } from './account/update-account.ts';
 import { authenticateKey } from './api-key/authenticate-key.ts';
 import { callers } from './callers.ts';
@@ -19,6 +20,7 @@ import { createProvider } from './provider/create-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import { getPublicProvider } from './provider/get-public-provider.ts';
 import { listProviderReferences } from './provider/list-provider-references.ts';
+import { listProviders } from './provider/list-providers.ts';
 import { getProviderRecipient, listProviderRecipients } from './provider/provider-recipients.ts';
 import type { ProviderKey } from './provider/provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
@@ -28,6 +30,7 @@ import { removeStaff } from './staff/remove-staff.ts';
 import { createUser } from './user/create-user.ts';
 import { deleteUser } from './user/delete-user.ts';
 import { getUser } from './user/get-user.ts';
+import { listUsers } from './user/list-users.ts';
 import { updateUser } from './user/update-user.ts';
 import { confirmVerification } from './verification/confirm-verification.ts';
 import { getUserVerification } from './user/get-user-verification.ts';
@@ -46,6 +49,10 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return { user: toUserMessage(user), created };
     },
     getUser: async (request) => ({ user: toUserMessage(await getUser(dependencies, request)) }),
+    listUsers: async function* (request, signal) {
+      for await (const { rows, nextCursor } of listUsers(dependencies, request, signal))
+        yield { users: rows.map(toUserMessage), nextCursor };
+    },
     updateUser: async (request) => ({ user: toUserMessage(await updateUser(dependencies, request)) }),
     deleteUser: async (request) => {
       await deleteUser(dependencies, request);
@@ -56,12 +63,35 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       return {};
     },
     getUserVerification: async (request) => ({ verification: await getUserVerification(dependencies, request) }),
+    ...providerHandlers(dependencies),
+    issueVerificationToken: async (request) => {
+      const { token, expiresAt, user } = await issueVerificationToken(dependencies, request);
+      return { token, expiresAt, user: toUserMessage(user), language: user.language };
+    },
+    getVerification: async ({ token }) => {
+      const { state, ...verification } = await getVerification(dependencies, token);
+      return { ...verification, state: VerificationState[state] };
+    },
+    confirmVerification: async ({ token }) => {
+      const { state: _state, ...verification } = await confirmVerification(dependencies, token);
+      return verification;
+    },
+  });
+}
+
+/** Those of accounts, providers and staff. */
+function providerHandlers(dependencies: IdentityDependencies) {
+  return {
     createAccount: async ({ crmId, account }) => {
       const given = account ?? { accountReference: '', ownerReference: '', branch: '' };
       const result = await createAccount(dependencies, { ...given, crmId });
       return { account: toAccountMessage(result.account), created: result.created };
     },
     getAccount: async (request) => ({ account: toAccountMessage(await getAccount(dependencies, request)) }),
+    listAccounts: async function* (request, signal) {
+      for await (const { rows, nextCursor } of listAccounts(dependencies, request, signal))
+        yield { accounts: rows.map(toAccountMessage), nextCursor };
+    },
     updateAccount: async (request) => ({ account: toAccountMessage(await updateAccount(dependencies, request)) }),
     createProvider: async (request) => {
       const { provider, created } = await createProvider(dependencies, request);
@@ -70,6 +100,10 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
     getProvider: async (request) => ({
       provider: withoutNulls(await getProvider(dependencies, providerKeyOf(request))),
     }),
+    listProviders: async function* (request, signal) {
+      for await (const { rows, nextCursor } of listProviders(dependencies, request, signal))
+        yield { providers: rows.map(withoutNulls), nextCursor };
+    },
     listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
     listProviderRecipients: async (request) => ({
@@ -87,19 +121,7 @@ export function hostIdentityService(dependencies: IdentityDependencies): HostedS
       await removeStaff(dependencies, request);
       return {};
     },
-    issueVerificationToken: async (request) => {
-      const { token, expiresAt, user } = await issueVerificationToken(dependencies, request);
-      return { token, expiresAt, user: toUserMessage(user), language: user.language };
-    },
-    getVerification: async ({ token }) => {
-      const { state, ...verification } = await getVerification(dependencies, token);
-      return { ...verification, state: VerificationState[state] };
-    },
-    confirmVerification: async ({ token }) => {
-      const { state: _state, ...verification } = await confirmVerification(dependencies, token);
-      return verification;
-    },
-  });
+  } satisfies Partial<Handlers<typeof IdentityServiceService>>;
 }
 
 export function hostPublicProviderService(dependencies: IdentityDependencies): HostedService {

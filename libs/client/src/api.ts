@@ -78,6 +78,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users
+         * @description In order of creation. A person who was invited as staff is listed, too: the `reference` is null until the CRM creates a user with this e-mail address. Returns all of them unless `limit` is given.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/{reference}/verification": {
         parameters: {
             query?: never;
@@ -156,6 +176,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the accounts
+         * @description In order of creation. Returns all of them unless `limit` is given.
+         */
+        get: operations["listAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/provider": {
         parameters: {
             query?: never;
@@ -199,6 +239,26 @@ export interface paths {
          *     Needs the scope `all`.
          */
         put: operations["updateProvider"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the providers
+         * @description In order of creation. Returns all of them unless `limit` is given.
+         */
+        get: operations["listProviders"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -3957,6 +4017,108 @@ export interface operations {
             };
         };
     };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description Only the user with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels. */
+                email?: string;
+                /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
+                limit?: number;
+                /** @description Where the page starts, as given in the `Link` header of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `user.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "user.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
     getUserVerification: {
         parameters: {
             query?: never;
@@ -4717,6 +4879,108 @@ export interface operations {
             };
         };
     };
+    listAccounts: {
+        parameters: {
+            query?: {
+                /** @description Only accounts of this user. The list is empty if there is no such user. */
+                ownerReference?: string;
+                /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
+                limit?: number;
+                /** @description Where the page starts, as given in the `Link` header of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `account.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "account.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
     createProvider: {
         parameters: {
             query?: never;
@@ -5148,6 +5412,110 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    listProviders: {
+        parameters: {
+            query?: {
+                /** @description Only providers of this user. The list is empty if there is no such user. */
+                ownerReference?: string;
+                /** @description Only providers of this account. The list is empty if there is no such account. */
+                accountReference?: string;
+                /** @description Maximum number of elements per page. The URL of the next page is in the `Link` header. */
+                limit?: number;
+                /** @description Where the page starts, as given in the `Link` header of the previous page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The providers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Provider"][];
+                };
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `provider.invalid`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field" | "provider.invalid";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
                     };
                 };
             };

@@ -72,6 +72,7 @@ export const cases: Record<string, Case> = {
     request: ({ user }) => ({ path: { reference: user }, query: {} }),
     existing: { 'path.reference': 'user' },
   },
+  listUsers: { request: () => ({ path: {}, query: {} }), existing: {} },
   updateUser: {
     request: ({ user }) => ({ path: { reference: user }, query: {}, body: { lastName: 'Changed' } }),
     existing: { 'path.reference': 'user' },
@@ -103,6 +104,10 @@ export const cases: Record<string, Case> = {
     request: ({ account }) => ({ path: { reference: account }, query: {} }),
     existing: { 'path.reference': 'account' },
   },
+  listAccounts: {
+    request: ({ user }) => ({ path: {}, query: { ownerReference: user } }),
+    existing: { 'query.ownerReference': 'user' },
+  },
   updateAccount: {
     request: ({ account }) => ({ path: { reference: account }, query: {}, body: { branch: 'handyman' } }),
     existing: { 'path.reference': 'account' },
@@ -120,6 +125,10 @@ export const cases: Record<string, Case> = {
   getProvider: {
     request: ({ provider }) => ({ path: { reference: provider }, query: {} }),
     existing: { 'path.reference': 'provider' },
+  },
+  listProviders: {
+    request: ({ user, account }) => ({ path: {}, query: { ownerReference: user, accountReference: account } }),
+    existing: { 'query.ownerReference': 'user', 'query.accountReference': 'account' },
   },
   updateProvider: {
     request: ({ provider }) => ({

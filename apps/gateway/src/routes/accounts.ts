@@ -1,16 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { clearing, formats, givenFields, line, optionalEmail, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { needsAll, needsRead } from '../key-scopes.ts';
+import { linkHeader, pageFields } from '../paging.ts';
 import { RequestError } from '../problem.ts';
-import { apiInfoValue, nullable, nullableString, problems, wrapped } from '../schemas.ts';
+import { apiInfoValue, list, nullable, nullableString, problems, wrapped } from '../schemas.ts';
+import { listConfig, openObjects, sendList } from './json-list.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.6. */
-export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+export function accountRoutes(
+  { identity }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/account', { schema: createAccountSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
@@ -25,6 +32,16 @@ export function accountRoutes({ identity }: Clients): FastifyPluginAsyncTypebox 
       const { account } = await identity.getAccount(request.params);
       return { 'api-info': apiInfoValue, account: account! };
     });
+
+    app.get(
+      '/accounts',
+      { schema: listAccountsSchema, config: { ...needsRead, ...listConfig } },
+      async (request, reply) => {
+        const call = (signal: AbortSignal) => identity.listAccounts(request.params, request.query, signal);
+        const open = openObjects(reply, elementSchema, call, (message) => message.accounts);
+        return sendList({ request, reply, admission }, publicUrl, open);
+      },
+    );
 
     app.put('/account/:reference', { schema: updateAccountSchema, config: needsAll }, async (request) => {
       const { params, body } = request;
@@ -108,6 +125,8 @@ const invoiceFields = {
   email: Type.Optional(optionalEmail({ description: 'E-mail address for invoices.' })),
 };
 
+const elementSchema: Record<string, unknown> = { ...account };
+
 const createAccountSchema = {
   operationId: 'createAccount',
   summary: 'Create an account',
@@ -144,6 +163,25 @@ const getAccountSchema = {
   tags: ['Accounts'],
   params: accountParams,
   response: { 200: wrapped('account', account, 'The account'), ...problems(['account.not_found']) },
+} as const;
+
+const listAccountsSchema = {
+  operationId: 'listAccounts',
+  summary: 'List the accounts',
+  description: 'In order of creation. Returns all of them unless `limit` is given.',
+  tags: ['Accounts'],
+  params: crmParams,
+  querystring: Type.Object({
+    ownerReference: Type.Optional(
+      line({ description: 'Only accounts of this user. The list is empty if there is no such user.' }),
+    ),
+    ...pageFields,
+  }),
+  response: {
+    // Without a type, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(account, { description: 'The accounts', headers: linkHeader })),
+    ...problems(['account.invalid']),
+  },
 } as const;
 
 const updateAccountSchema = {

@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Customer, ListCustomersRequest } from '@scheduling/contracts/customer/v1';
+import type { Customer } from '@scheduling/contracts/customer/v1';
 import { DomainError } from '@scheduling/errors';
-import type { FastifyReply } from 'fastify';
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import {
@@ -24,7 +23,7 @@ import { metadata, metadataFilter, metadataInput, toMetadata, toMetadataChange }
 import { linkHeader, pageFields } from '../paging.ts';
 import { invalidRequest } from '../problem.ts';
 import { apiInfoValue, list, nullableString, problems, wrapped } from '../schemas.ts';
-import { listConfig, type ListMessage, type OpenList, sendList } from './json-list.ts';
+import { listConfig, openObjects, sendList } from './json-list.ts';
 import { providerParams } from './path-parameters.ts';
 
 const customersPath = '/provider/:providerRef/customers';
@@ -41,10 +40,11 @@ export function customerRoutes(
       customersPath,
       { schema: listCustomersSchema, config: { ...needsRead, ...listConfig } },
       async (request, reply) => {
-        const { params, query } = request;
-        const { email: address, q: text, limit, cursor } = query;
-        const filter = { email: address, text, metadata: toMetadata(query.metadata), limit, cursor };
-        return sendList({ request, reply, admission }, publicUrl, openCustomers({ customers }, params, filter, reply));
+        const { q: text, metadata: pairs, ...query } = request.query;
+        const filter = { ...query, text, metadata: toMetadata(pairs) };
+        const call = (signal: AbortSignal) => customers.listCustomers(request.params, filter, signal);
+        const open = openObjects(reply, elementSchema, call, (message) => message.customers.map(presentCustomer));
+        return sendList({ request, reply, admission }, publicUrl, open);
       },
     );
 
@@ -100,20 +100,6 @@ export function customerRoutes(
   };
 }
 
-function openCustomers(
-  { customers }: Pick<Clients, 'customers'>,
-  provider: Static<typeof providerParams>,
-  filter: Omit<ListCustomersRequest, 'crmId' | 'providerReference'>,
-  reply: FastifyReply,
-): OpenList {
-  const toJson = reply.compileSerializationSchema(elementSchema);
-  return async function* messages(signal): AsyncGenerator<ListMessage> {
-    for await (const { customers: listed, nextCursor } of customers.listCustomers(provider, filter, signal)) {
-      yield { json: Buffer.from(listed.map((each) => toJson(presentCustomer(each))).join(',')), nextCursor };
-    }
-  };
-}
-
 function presentCustomer(message: Customer): Omit<Customer, 'metadata'> & { metadata: Record<string, string> | null } {
   return { ...message, metadata: message.metadata?.pairs ?? null };
 }
@@ -164,7 +150,6 @@ const customer = Type.Object(
   { title: 'Customer', examples: [{ ...customerExample, note: null }] },
 );
 
-/** A single object, because Fastify compiles each schema once per route. */
 const elementSchema: Record<string, unknown> = { ...customer };
 
 const optionalFields = {

@@ -15,6 +15,22 @@ export interface ListMessage {
 /** Opens a list, which the signal cancels. */
 export type OpenList = (signal: AbortSignal) => AsyncIterable<ListMessage>;
 
+/** A list of objects, each of which a schema turns into JSON. The schema is a constant: Fastify compiles it once per route. */
+export function openObjects<Message extends Pick<ListMessage, 'nextCursor'>>(
+  reply: FastifyReply,
+  schema: Record<string, unknown>,
+  call: (signal: AbortSignal) => AsyncIterable<Message>,
+  objectsOf: (message: Message) => object[],
+): OpenList {
+  const toJson = reply.compileSerializationSchema(schema);
+  return async function* messages(signal): AsyncGenerator<ListMessage> {
+    for await (const message of call(signal)) {
+      const texts = objectsOf(message).map((each) => toJson({ ...each }));
+      yield { json: Buffer.from(texts.join(',')), nextCursor: message.nextCursor };
+    }
+  };
+}
+
 /**
  * The first message of a list must arrive within this time, in milliseconds, or the list is rejected. How long the rest
  * takes depends on the client.

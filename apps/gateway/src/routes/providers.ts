@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Provider } from '@scheduling/contracts/identity/v1';
 import { branches } from '@scheduling/runtime';
 import { Type } from 'typebox';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import {
   clearing,
@@ -16,11 +17,17 @@ import {
 } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { needsAll, needsRead } from '../key-scopes.ts';
-import { apiInfoValue, nullableString, problems, wrapped } from '../schemas.ts';
+import { linkHeader, pageFields } from '../paging.ts';
+import { apiInfoValue, list, nullableString, problems, wrapped } from '../schemas.ts';
+import { listConfig, openObjects, sendList } from './json-list.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
-export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+export function providerRoutes(
+  { identity }: Clients,
+  publicUrl: string,
+  admission: Admission,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/provider', { schema: createProviderSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
@@ -33,6 +40,16 @@ export function providerRoutes({ identity }: Clients): FastifyPluginAsyncTypebox
       const { provider } = await identity.getProvider({ crmId }, { key: { $case: 'reference', value: reference } });
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
     });
+
+    app.get(
+      '/providers',
+      { schema: listProvidersSchema, config: { ...needsRead, ...listConfig } },
+      async (request, reply) => {
+        const call = (signal: AbortSignal) => identity.listProviders(request.params, request.query, signal);
+        const open = openObjects(reply, elementSchema, call, (message) => message.providers.map(presentProvider));
+        return sendList({ request, reply, admission }, publicUrl, open);
+      },
+    );
 
     app.put('/provider/:reference', { schema: updateProviderSchema, config: needsAll }, async (request) => {
       const { params, body } = request;
@@ -107,6 +124,8 @@ const optionalFields = {
   timeZone: Type.Optional(optionalLine({ description: 'IANA time zone; the CRM’s if it is null.' })),
 };
 
+const elementSchema: Record<string, unknown> = { ...provider };
+
 const createProviderSchema = {
   operationId: 'createProvider',
   summary: 'Create a provider',
@@ -143,6 +162,28 @@ const getProviderSchema = {
   tags: ['Providers'],
   params: ownParams,
   response: { 200: wrapped('provider', provider, 'The provider'), ...problems(['provider.not_found']) },
+} as const;
+
+const listProvidersSchema = {
+  operationId: 'listProviders',
+  summary: 'List the providers',
+  description: 'In order of creation. Returns all of them unless `limit` is given.',
+  tags: ['Providers'],
+  params: crmParams,
+  querystring: Type.Object({
+    ownerReference: Type.Optional(
+      line({ description: 'Only providers of this user. The list is empty if there is no such user.' }),
+    ),
+    accountReference: Type.Optional(
+      line({ description: 'Only providers of this account. The list is empty if there is no such account.' }),
+    ),
+    ...pageFields,
+  }),
+  response: {
+    // Without a type, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(provider, { description: 'The providers', headers: linkHeader })),
+    ...problems(['provider.invalid']),
+  },
 } as const;
 
 const updateProviderSchema = {

@@ -2,15 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { UserVerification } from '@scheduling/contracts/identity/v1';
 import { spokenLanguage, spokenLanguages } from '@scheduling/runtime';
 import { Type } from 'typebox';
+import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import { clearing, email, line, optionalLine, pathReference } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency-key.ts';
 import { needsAll, needsRead } from '../key-scopes.ts';
-import { apiInfoValue, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { linkHeader, pageFields } from '../paging.ts';
+import { apiInfoValue, list, nullable, nullableString, presentInstant, problems, wrapped } from '../schemas.ts';
+import { listConfig, openObjects, sendList } from './json-list.ts';
 import { crmParams } from './path-parameters.ts';
 
 /** interface 4.5. */
-export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
+export function userRoutes({ identity }: Clients, publicUrl: string, admission: Admission): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/user', { schema: createUserSchema, config: needsAll }, async (request, reply) => {
       const { params, body } = request;
@@ -30,6 +33,12 @@ export function userRoutes({ identity }: Clients): FastifyPluginAsyncTypebox {
     app.get('/user/:reference', { schema: getUserSchema, config: needsRead }, async (request) => {
       const { user } = await identity.getUser(request.params);
       return { 'api-info': apiInfoValue, user: user! };
+    });
+
+    app.get('/users', { schema: listUsersSchema, config: { ...needsRead, ...listConfig } }, async (request, reply) => {
+      const call = (signal: AbortSignal) => identity.listUsers(request.params, request.query, signal);
+      const open = openObjects(reply, elementSchema, call, (message) => message.users);
+      return sendList({ request, reply, admission }, publicUrl, open);
     });
 
     app.put('/user/:reference', { schema: updateUserSchema, config: needsAll }, async (request) => {
@@ -122,6 +131,8 @@ export const user = Type.Object(
   { title: 'User', examples: [userExample] },
 );
 
+const elementSchema: Record<string, unknown> = { ...user };
+
 const createUserSchema = {
   operationId: 'createUser',
   summary: 'Create a user',
@@ -155,6 +166,30 @@ const getUserSchema = {
   tags: ['Users'],
   params: userParams,
   response: { 200: wrapped('user', user, 'The user'), ...problems(['user.not_found']) },
+} as const;
+
+const listUsersSchema = {
+  operationId: 'listUsers',
+  summary: 'List the users',
+  description:
+    'In order of creation. A person who was invited as staff is listed, too: the `reference` is null until the CRM creates a user with this e-mail address. ' +
+    'Returns all of them unless `limit` is given.',
+  tags: ['Users'],
+  params: crmParams,
+  querystring: Type.Object({
+    email: Type.Optional(
+      email({
+        description:
+          'Only the user with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels.',
+      }),
+    ),
+    ...pageFields,
+  }),
+  response: {
+    // Without a type, because it is sent as a stream.
+    200: Type.Unsafe<unknown>(list(user, { description: 'The users', headers: linkHeader })),
+    ...problems(['user.invalid']),
+  },
 } as const;
 
 const updateUserSchema = {

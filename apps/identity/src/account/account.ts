@@ -8,14 +8,7 @@ export type AccountRow = Selectable<AccountTable> & { ownerReference: string };
 export type AccountKey = { crmId: string } & ({ reference: string } | { id: string });
 
 export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promise<AccountRow | undefined> {
-  const query = db
-    .selectFrom('account')
-    .innerJoin('appUser', (join) =>
-      join.onRef('appUser.crmId', '=', 'account.crmId').onRef('appUser.id', '=', 'account.ownerId'),
-    )
-    .selectAll('account')
-    .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
-    .where('account.crmId', '=', key.crmId);
+  const query = selectAccounts(db, key.crmId);
   return 'id' in key
     ? query.where('account.id', '=', key.id).executeTakeFirst()
     : query.where('account.reference', '=', key.reference).executeTakeFirst();
@@ -26,4 +19,16 @@ export async function requireAccount(db: Kysely<IdentitySchema>, key: AccountKey
   const account = await findAccount(db, key);
   if (account === undefined) throw new DomainError('account.not_found');
   return account;
+}
+
+/** Those of a CRM. */
+export function selectAccounts(db: Kysely<IdentitySchema>, crmId: string) {
+  return db
+    .selectFrom('account')
+    .innerJoin('appUser', (join) =>
+      join.onRef('appUser.crmId', '=', 'account.crmId').onRef('appUser.id', '=', 'account.ownerId'),
+    )
+    .selectAll('account')
+    .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
+    .where('account.crmId', '=', crmId);
 }

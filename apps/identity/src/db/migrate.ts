@@ -20,6 +20,12 @@ const migrations = {
   '0002-provider-by-id': concurrentIndex('provider_by_id', 'provider (id)', 'UNIQUE INDEX'),
   '0003-privacy-notice': privacyNotice,
   '0004-key-scopes': keyScopes,
+  // These are for lists in the order of ids, and for the foreign keys, as the ones that they replace.
+  '0005-accounts-by-owner': concurrentIndex('account_by_owner', 'account (crm_id, owner_id, id)'),
+  '0006-providers-by-owner': concurrentIndex('provider_by_owner', 'provider (crm_id, owner_id, id)'),
+  '0007-providers-by-account': concurrentIndex('provider_by_account', 'provider (crm_id, account_id, id)'),
+  '0008-accounts-of-owner': dropIndex('account_owner'),
+  '0009-providers-of-owner': dropIndex('provider_owner'),
 };
 
 /** In execution order; the doctor compares the database with them. */

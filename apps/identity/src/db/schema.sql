@@ -14,7 +14,7 @@ CREATE TABLE account (
   CONSTRAINT account_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
   CONSTRAINT account_reference_key UNIQUE (crm_id, reference)
 );
-CREATE INDEX account_owner ON public.account USING btree (crm_id, owner_id);
+CREATE INDEX account_by_owner ON public.account USING btree (crm_id, owner_id, id);
 
 CREATE TABLE api_key (
   crm_id text NOT NULL,
@@ -200,8 +200,9 @@ CREATE TABLE provider (
   CONSTRAINT provider_crm_id_owner_id_fkey FOREIGN KEY (crm_id, owner_id) REFERENCES app_user(crm_id, id),
   CONSTRAINT provider_reference_key UNIQUE (crm_id, reference)
 );
+CREATE INDEX provider_by_account ON public.provider USING btree (crm_id, account_id, id);
 CREATE UNIQUE INDEX provider_by_id ON public.provider USING btree (id);
-CREATE INDEX provider_owner ON public.provider USING btree (crm_id, owner_id);
+CREATE INDEX provider_by_owner ON public.provider USING btree (crm_id, owner_id, id);
 
 CREATE TABLE provider_staff (
   crm_id text NOT NULL,

@@ -11,7 +11,15 @@ export type ProviderKey = { crmId: string } & ({ reference: string } | { id: str
 
 export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey): Promise<ProviderRow | undefined> {
   if ('id' in key && !isUuid(key.id)) return undefined;
-  const query = db
+  const query = selectProviders(db, key.crmId);
+  return 'id' in key
+    ? query.where('provider.id', '=', key.id).executeTakeFirst()
+    : query.where('provider.reference', '=', key.reference).executeTakeFirst();
+}
+
+/** Those of a CRM. */
+export function selectProviders(db: Kysely<IdentitySchema>, crmId: string) {
+  return db
     .selectFrom('provider')
     .innerJoin('appUser', (join) =>
       join.onRef('appUser.crmId', '=', 'provider.crmId').onRef('appUser.id', '=', 'provider.ownerId'),
@@ -22,10 +30,7 @@ export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey)
     .selectAll('provider')
     .select((select) => select.ref('appUser.reference').$notNull().as('ownerReference'))
     .select('account.reference as accountReference')
-    .where('provider.crmId', '=', key.crmId);
-  return 'id' in key
-    ? query.where('provider.id', '=', key.id).executeTakeFirst()
-    : query.where('provider.reference', '=', key.reference).executeTakeFirst();
+    .where('provider.crmId', '=', crmId);
 }
 
 /** The name in its usual spelling. Rejects with `provider.time_zone_unknown`. */

@@ -8,7 +8,9 @@ import {
   type ChannelCredentials,
   Client,
   type ClientOptions,
+  type ClientReadableStream,
   type ClientUnaryCall,
+  type handleServerStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
@@ -319,6 +321,23 @@ export interface GetUserResponse {
   user?: User | undefined;
 }
 
+export interface ListUsersRequest {
+  crmId: string;
+  /** Only the user with this address, in any of its forms. */
+  email?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListUsersResponse {
+  users: User[];
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
 export interface UpdateUserRequest {
   crmId: string;
   reference: string;
@@ -378,6 +397,23 @@ export interface GetAccountResponse {
   account?: Account | undefined;
 }
 
+export interface ListAccountsRequest {
+  crmId: string;
+  /** Only accounts of this user; none if there is no such user. */
+  ownerReference?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListAccountsResponse {
+  accounts: Account[];
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
+}
+
 export interface UpdateAccountRequest {
   crmId: string;
   reference: string;
@@ -426,6 +462,27 @@ export interface GetProviderRequest {
 
 export interface GetProviderResponse {
   provider?: Provider | undefined;
+}
+
+export interface ListProvidersRequest {
+  crmId: string;
+  /** Only providers of this user; none if there is no such user. */
+  ownerReference?:
+    | string
+    | undefined;
+  /** Only providers of this account; none if there is no such account. */
+  accountReference?:
+    | string
+    | undefined;
+  /** Absent: all. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListProvidersResponse {
+  providers: Provider[];
+  /** In the last message of a page that is followed by another. */
+  nextCursor?: string | undefined;
 }
 
 export interface GetPublicProviderRequest {
@@ -2661,6 +2718,164 @@ export const GetUserResponse: MessageFns<GetUserResponse> = {
   },
 };
 
+function createBaseListUsersRequest(): ListUsersRequest {
+  return { crmId: "", email: undefined, limit: undefined, cursor: undefined };
+}
+
+export const ListUsersRequest: MessageFns<ListUsersRequest> = {
+  encode(message: ListUsersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.email !== undefined) {
+      writer.uint32(18).string(message.email);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListUsersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListUsersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.email = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListUsersRequest>): ListUsersRequest {
+    return ListUsersRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListUsersRequest>): ListUsersRequest {
+    const message = createBaseListUsersRequest();
+    message.crmId = object.crmId ?? "";
+    message.email = object.email ?? undefined;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListUsersResponse(): ListUsersResponse {
+  return { users: [], nextCursor: undefined };
+}
+
+export const ListUsersResponse: MessageFns<ListUsersResponse> = {
+  encode(message: ListUsersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.users) {
+      User.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListUsersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListUsersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.users.push(User.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListUsersResponse>): ListUsersResponse {
+    return ListUsersResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListUsersResponse>): ListUsersResponse {
+    const message = createBaseListUsersResponse();
+    message.users = object.users?.map((e) => User.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
 function createBaseUpdateUserRequest(): UpdateUserRequest {
   return {
     crmId: "",
@@ -3470,6 +3685,164 @@ export const GetAccountResponse: MessageFns<GetAccountResponse> = {
   },
 };
 
+function createBaseListAccountsRequest(): ListAccountsRequest {
+  return { crmId: "", ownerReference: undefined, limit: undefined, cursor: undefined };
+}
+
+export const ListAccountsRequest: MessageFns<ListAccountsRequest> = {
+  encode(message: ListAccountsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.ownerReference !== undefined) {
+      writer.uint32(18).string(message.ownerReference);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAccountsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAccountsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ownerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListAccountsRequest>): ListAccountsRequest {
+    return ListAccountsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListAccountsRequest>): ListAccountsRequest {
+    const message = createBaseListAccountsRequest();
+    message.crmId = object.crmId ?? "";
+    message.ownerReference = object.ownerReference ?? undefined;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListAccountsResponse(): ListAccountsResponse {
+  return { accounts: [], nextCursor: undefined };
+}
+
+export const ListAccountsResponse: MessageFns<ListAccountsResponse> = {
+  encode(message: ListAccountsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.accounts) {
+      Account.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAccountsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAccountsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accounts.push(Account.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListAccountsResponse>): ListAccountsResponse {
+    return ListAccountsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListAccountsResponse>): ListAccountsResponse {
+    const message = createBaseListAccountsResponse();
+    message.accounts = object.accounts?.map((e) => Account.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
+    return message;
+  },
+};
+
 function createBaseUpdateAccountRequest(): UpdateAccountRequest {
   return {
     crmId: "",
@@ -4092,6 +4465,176 @@ export const GetProviderResponse: MessageFns<GetProviderResponse> = {
     message.provider = (object.provider !== undefined && object.provider !== null)
       ? Provider.fromPartial(object.provider)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseListProvidersRequest(): ListProvidersRequest {
+  return { crmId: "", ownerReference: undefined, accountReference: undefined, limit: undefined, cursor: undefined };
+}
+
+export const ListProvidersRequest: MessageFns<ListProvidersRequest> = {
+  encode(message: ListProvidersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.ownerReference !== undefined) {
+      writer.uint32(18).string(message.ownerReference);
+    }
+    if (message.accountReference !== undefined) {
+      writer.uint32(26).string(message.accountReference);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(32).uint32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(42).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ownerReference = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.accountReference = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersRequest>): ListProvidersRequest {
+    return ListProvidersRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProvidersRequest>): ListProvidersRequest {
+    const message = createBaseListProvidersRequest();
+    message.crmId = object.crmId ?? "";
+    message.ownerReference = object.ownerReference ?? undefined;
+    message.accountReference = object.accountReference ?? undefined;
+    message.limit = object.limit ?? undefined;
+    message.cursor = object.cursor ?? undefined;
+    return message;
+  },
+};
+
+function createBaseListProvidersResponse(): ListProvidersResponse {
+  return { providers: [], nextCursor: undefined };
+}
+
+export const ListProvidersResponse: MessageFns<ListProvidersResponse> = {
+  encode(message: ListProvidersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.providers) {
+      Provider.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== undefined) {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListProvidersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListProvidersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.providers.push(Provider.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListProvidersResponse>): ListProvidersResponse {
+    return ListProvidersResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListProvidersResponse>): ListProvidersResponse {
+    const message = createBaseListProvidersResponse();
+    message.providers = object.providers?.map((e) => Provider.fromPartial(e)) || [];
+    message.nextCursor = object.nextCursor ?? undefined;
     return message;
   },
 };
@@ -7969,6 +8512,19 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): GetUserResponse => GetUserResponse.decode(value),
   },
   /**
+   * Streams the users of a CRM in the order of their creation, up to 250 a message; also invited ones without a reference. INVALID_ARGUMENT
+   * (user.invalid) for a cursor that is none.
+   */
+  listUsers: {
+    path: "/scheduling.identity.v1.IdentityService/ListUsers" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListUsersRequest): Buffer => Buffer.from(ListUsersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListUsersRequest => ListUsersRequest.decode(value),
+    responseSerialize: (value: ListUsersResponse): Buffer => Buffer.from(ListUsersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListUsersResponse => ListUsersResponse.decode(value),
+  },
+  /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
    * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
@@ -8047,6 +8603,17 @@ export const IdentityServiceService = {
     responseSerialize: (value: GetAccountResponse): Buffer => Buffer.from(GetAccountResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetAccountResponse => GetAccountResponse.decode(value),
   },
+  /** Streams the accounts of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (account.invalid) for a cursor that is none. */
+  listAccounts: {
+    path: "/scheduling.identity.v1.IdentityService/ListAccounts" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListAccountsRequest): Buffer => Buffer.from(ListAccountsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListAccountsRequest => ListAccountsRequest.decode(value),
+    responseSerialize: (value: ListAccountsResponse): Buffer =>
+      Buffer.from(ListAccountsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListAccountsResponse => ListAccountsResponse.decode(value),
+  },
   /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
   updateAccount: {
     path: "/scheduling.identity.v1.IdentityService/UpdateAccount" as const,
@@ -8082,6 +8649,17 @@ export const IdentityServiceService = {
     requestDeserialize: (value: Buffer): GetProviderRequest => GetProviderRequest.decode(value),
     responseSerialize: (value: GetProviderResponse): Buffer => Buffer.from(GetProviderResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetProviderResponse => GetProviderResponse.decode(value),
+  },
+  /** Streams the providers of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (provider.invalid) for a cursor that is none. */
+  listProviders: {
+    path: "/scheduling.identity.v1.IdentityService/ListProviders" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: ListProvidersRequest): Buffer => Buffer.from(ListProvidersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListProvidersRequest => ListProvidersRequest.decode(value),
+    responseSerialize: (value: ListProvidersResponse): Buffer =>
+      Buffer.from(ListProvidersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListProvidersResponse => ListProvidersResponse.decode(value),
   },
   /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
   listProviderReferences: {
@@ -8240,6 +8818,11 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   /** NOT_FOUND (user.not_found). */
   getUser: handleUnaryCall<GetUserRequest, GetUserResponse>;
   /**
+   * Streams the users of a CRM in the order of their creation, up to 250 a message; also invited ones without a reference. INVALID_ARGUMENT
+   * (user.invalid) for a cursor that is none.
+   */
+  listUsers: handleServerStreamingCall<ListUsersRequest, ListUsersResponse>;
+  /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
    * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
@@ -8265,6 +8848,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   createAccount: handleUnaryCall<CreateAccountRequest, CreateAccountResponse>;
   /** NOT_FOUND (account.not_found). */
   getAccount: handleUnaryCall<GetAccountRequest, GetAccountResponse>;
+  /** Streams the accounts of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (account.invalid) for a cursor that is none. */
+  listAccounts: handleServerStreamingCall<ListAccountsRequest, ListAccountsResponse>;
   /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
   updateAccount: handleUnaryCall<UpdateAccountRequest, UpdateAccountResponse>;
   /**
@@ -8274,6 +8859,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   createProvider: handleUnaryCall<CreateProviderRequest, CreateProviderResponse>;
   /** Finds a provider by its reference or its id. NOT_FOUND (provider.not_found). */
   getProvider: handleUnaryCall<GetProviderRequest, GetProviderResponse>;
+  /** Streams the providers of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (provider.invalid) for a cursor that is none. */
+  listProviders: handleServerStreamingCall<ListProvidersRequest, ListProvidersResponse>;
   /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
   listProviderReferences: handleUnaryCall<ListProviderReferencesRequest, ListProviderReferencesResponse>;
   /**
@@ -8404,6 +8991,16 @@ export interface IdentityServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetUserResponse) => void,
   ): ClientUnaryCall;
   /**
+   * Streams the users of a CRM in the order of their creation, up to 250 a message; also invited ones without a reference. INVALID_ARGUMENT
+   * (user.invalid) for a cursor that is none.
+   */
+  listUsers(request: ListUsersRequest, options?: Partial<CallOptions>): ClientReadableStream<ListUsersResponse>;
+  listUsers(
+    request: ListUsersRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListUsersResponse>;
+  /**
    * Changes the fields that are given. A new e-mail has to be confirmed: the verification of the old one is invalidated, and a verification mail
    * is sent. Another form of the same one is not new. NOT_FOUND (user.not_found), FAILED_PRECONDITION (user.email_taken,
    * user.username_taken), RESOURCE_EXHAUSTED (verification.limited) for a new e-mail when no verification mail can be sent now.
@@ -8513,6 +9110,16 @@ export interface IdentityServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetAccountResponse) => void,
   ): ClientUnaryCall;
+  /** Streams the accounts of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (account.invalid) for a cursor that is none. */
+  listAccounts(
+    request: ListAccountsRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListAccountsResponse>;
+  listAccounts(
+    request: ListAccountsRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListAccountsResponse>;
   /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
   updateAccount(
     request: UpdateAccountRequest,
@@ -8564,6 +9171,16 @@ export interface IdentityServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetProviderResponse) => void,
   ): ClientUnaryCall;
+  /** Streams the providers of a CRM in the order of their creation, up to 250 a message. INVALID_ARGUMENT (provider.invalid) for a cursor that is none. */
+  listProviders(
+    request: ListProvidersRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListProvidersResponse>;
+  listProviders(
+    request: ListProvidersRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<ListProvidersResponse>;
   /** The references of the providers with these ids, up to 1,000. One that does not exist is left out. */
   listProviderReferences(
     request: ListProviderReferencesRequest,
