@@ -5,6 +5,9 @@ import type { Service } from '@scheduling/runtime';
  * the same calls.
  */
 export const callers = {
+  ProviderService: {
+    deleteProvider: ['gateway'],
+  },
   TimeslotService: {
     createTimeslots: ['gateway'],
     listTimeslots: ['gateway'],

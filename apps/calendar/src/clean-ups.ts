@@ -4,6 +4,7 @@ import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
 import { removeExpiredInvitations } from './invitation/remove-expired-invitations.ts';
 import { anonymiseOldParticipations } from './participation/anonymise-old-participations.ts';
+import { settleClosedProviders } from './provider/settle-closed-providers.ts';
 
 const minuteMs = 60 * 1_000;
 const hourMs = 60 * minuteMs;
@@ -20,6 +21,12 @@ export function calendarCleanUps(
     anonymiseOldParticipations({ ...dependencies, database, anonymiseAfterDays }, limit);
   return [
     { name: 'the anonymisation of old participations', remove, everyMs: hourMs, batch: 500 },
+    {
+      name: 'the end of deletions of providers',
+      remove: (database, limit) => settleClosedProviders({ ...dependencies, database }, limit),
+      everyMs: minuteMs,
+      batch: 100,
+    },
     { table: 'pendingBooking', column: 'expiresAt', before: sql<Date>`clock_timestamp()`, everyMs: minuteMs },
     { name: 'the removal of expired invitations', remove: removeExpiredInvitations, everyMs: hourMs, batch: 500 },
     {

@@ -23,6 +23,7 @@ import {
   ParticipationServiceService,
   ParticipationState,
   PersonServiceService,
+  ProviderServiceService,
   ReferenceServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
@@ -106,6 +107,7 @@ import { listOwnTimes } from './person/list-own-times.ts';
 import { requireOwnBooking } from './person/own-booking.ts';
 import type { OwnPlace } from './person/own-place.ts';
 import { getParticipationLink, issueDecisionLink, issueParticipationLink } from './person/participation-link.ts';
+import { deleteProvider } from './provider/delete-provider.ts';
 import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
@@ -138,6 +140,7 @@ export function hostCalendarServices(dependencies: CalendarDependencies): Hosted
     hostSandboxClockService(dependencies),
     hostHoursService(dependencies),
     hostBlockService(dependencies),
+    hostProviderService(dependencies),
     hostInvitationService(dependencies),
     hostCalendarSubscriptionService(dependencies),
     hostReferenceService(dependencies),
@@ -507,6 +510,15 @@ function hostHoursService(dependencies: CalendarDependencies): HostedService {
     },
     getHours: async (request) => ({ json: Buffer.from(await getHours(dependencies, request)) }),
     deleteHours: async (request) => ({ conflicts: await deleteHours(dependencies, request) }),
+  });
+}
+
+function hostProviderService(dependencies: CalendarDependencies): HostedService {
+  return hostService(ProviderServiceService, callers.ProviderService, {
+    deleteProvider: async (request) => {
+      await deleteProvider(dependencies, request);
+      return {};
+    },
   });
 }
 

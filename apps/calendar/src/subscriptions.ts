@@ -18,8 +18,9 @@ export function calendarSubscriptions(dependencies: CalendarDependencies): Subsc
       );
       return async (tx) => {
         if (!answer?.provider) return;
-        const { id, timeZone } = await storeProvider(tx, crmId, answer.provider);
-        await makeInZone(tx, { crmId, providerId: id, timeZone });
+        const { id, timeZone } = answer.provider;
+        // Of one that is being deleted there are no hours.
+        if (await storeProvider(tx, crmId, answer.provider)) await makeInZone(tx, { crmId, providerId: id, timeZone });
       };
     },
     customerChanged: async ({ crmId, customerId }) => {

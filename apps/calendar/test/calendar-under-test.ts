@@ -16,6 +16,7 @@ import {
   ParticipationServiceService,
   ParticipationState,
   PersonServiceService,
+  ProviderServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
@@ -53,6 +54,7 @@ import {
 } from './parsed-answers.ts';
 
 export interface Calendar extends AsyncDisposable {
+  providers: RpcClient<typeof ProviderServiceService>;
   timeslots: ParsingTimeslots;
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: ParsingParticipations;
@@ -129,6 +131,7 @@ export async function startCalendarBeside(
     const config = { ...readConfig({ ...environment, ...overrides }), databaseUrl };
     const service = replica.use(await createCalendarService(config, logger));
     const address = `127.0.0.1:${service.grpcPort}`;
+    const providers = replica.use(createClient(ProviderServiceService, 'calendar', address, longTimeout));
     const timeslots = replica.use(createClient(TimeslotServiceService, 'calendar', address, longTimeout));
     const appointments = replica.use(createClient(AppointmentServiceService, 'calendar', address, longTimeout));
     const participations = replica.use(createClient(ParticipationServiceService, 'calendar', address, longTimeout));
@@ -151,6 +154,7 @@ export async function startCalendarBeside(
     const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)).text();
     const running = replica.move();
     return {
+      providers,
       timeslots: parsingTimeslots(timeslots),
       appointments,
       participations: parsingParticipations(participations),

@@ -188,6 +188,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   },
   'account.invalid': get('/accounts', { limit: 5, cursor: 'none' }),
   'account.not_found': get('/account/other%40acme'),
+  'account.in_use': remove('/account/main%40acme'),
   'account.reference_unparsable': post('/account', { ...account, accountReference: 'main' }),
   'account.owner_not_found': post('/account', {
     ...account,
@@ -197,6 +198,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   'branch.unknown': post('/account', { ...account, accountReference: 'other@acme', branch: 'circus' }),
   'provider.invalid': get('/providers', { limit: 5, cursor: 'none' }),
   'provider.not_found': get('/provider/other%40acme'),
+  'provider.in_use': remove(at),
   'provider.owner_not_found': post('/provider', {
     ...provider,
     reference: 'other@acme',

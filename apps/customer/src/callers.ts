@@ -16,6 +16,7 @@ export const callers = {
     updateCustomer: ['gateway'],
     confirmCustomer: ['calendar'],
     deleteCustomer: ['gateway'],
+    closeProvider: ['calendar'],
     eraseAddress: ['gateway'],
     getAddressErasure: ['gateway'],
   },

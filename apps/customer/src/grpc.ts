@@ -23,6 +23,7 @@ import { eraseAddress, getAddressErasure, getErasureAddress } from './erasure/er
 import { getErasureNotice } from './erasure/get-erasure-notice.ts';
 import { type ListedErasure, listErasures } from './erasure/list-erasures.ts';
 import { replayErasures } from './erasure/replay-erasures.ts';
+import { closeProvider } from './customer/close-provider.ts';
 
 /** Maps protobuf messages to the use cases and back. */
 export function hostCustomerService(dependencies: CustomerDependencies, driver: Pick<Loop, 'wake'>): HostedService {
@@ -70,6 +71,10 @@ export function hostCustomerService(dependencies: CustomerDependencies, driver: 
       confirmCustomer: async (request) => ({ customer: toMessage(await confirmCustomer(dependencies, request)) }),
       deleteCustomer: async (request) => {
         await deleteCustomer(dependencies, request);
+        return {};
+      },
+      closeProvider: async (request) => {
+        await closeProvider(dependencies, request);
         return {};
       },
       eraseAddress: async (request) => {

@@ -2,6 +2,7 @@ import { CustomerCopyServiceService, CustomerRemovalServiceService } from '@sche
 import { IdentityServiceService } from '@scheduling/contracts/identity/v1';
 import type { Logger } from '@scheduling/runtime';
 import { createProviderNames, createService, type RunningService } from '@scheduling/service';
+import { customerCleanUps } from './clean-ups.ts';
 import type { Config } from './config.ts';
 import { startProvisionalSweeper } from './customer/start-provisional-sweeper.ts';
 import { migrationSets } from './db/migrate.ts';
@@ -34,6 +35,7 @@ export function createCustomerService(config: Config, logger: Logger): Promise<R
         hosted: [hostCustomerService(dependencies, driver), hostErasureNoticeService(dependencies)],
         operators: [hostErasureService(dependencies, broker)],
         subscriptions: customerSubscriptions(),
+        cleanUps: customerCleanUps,
       };
     },
   });

@@ -6,6 +6,7 @@ import {
   HoursServiceService,
   InvitationServiceService,
   ParticipationServiceService,
+  ProviderServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
 } from '@scheduling/contracts/calendar/v1';
@@ -23,6 +24,7 @@ import { requireOwnCrm } from './require-own-crm.ts';
  */
 export interface Clients extends Disposable {
   identity: AddressedClient<IdentityServiceService>;
+  providers: AddressedClient<ProviderServiceService>;
   timeslots: AddressedClient<TimeslotServiceService>;
   hours: AddressedClient<HoursServiceService>;
   blocks: AddressedClient<BlockServiceService>;
@@ -56,6 +58,7 @@ export function createClients(addresses: ClientAddresses, options: ClientOptions
     );
   return {
     identity: open(IdentityServiceService, 'identity', addresses.identityAddress),
+    providers: open(ProviderServiceService, 'calendar', addresses.calendarAddress),
     timeslots: open(TimeslotServiceService, 'calendar', addresses.calendarAddress),
     hours: open(HoursServiceService, 'calendar', addresses.calendarAddress),
     blocks: open(BlockServiceService, 'calendar', addresses.calendarAddress),

@@ -7,6 +7,7 @@ import {
 } from '@scheduling/contracts/identity/v1';
 import { type Handlers, type HostedService, hostService, partOfPages, withoutNulls } from '@scheduling/rpc';
 import { createAccount } from './account/create-account.ts';
+import { deleteAccount } from './account/delete-account.ts';
 import { getAccount } from './account/get-account.ts';
 import { listAccounts } from './account/list-accounts.ts';
 import { updateAccount } from './account/update-account.ts';
@@ -17,12 +18,14 @@ import { listRetentionPeriods } from './crm/list-retention-periods.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toAccountMessage, toAuthenticatedMessage, toCrmMessage, toUserMessage } from './messages.ts';
 import { createProvider } from './provider/create-provider.ts';
+import { deleteProvider } from './provider/delete-provider.ts';
 import { getProvider } from './provider/get-provider.ts';
 import { getPublicProvider } from './provider/get-public-provider.ts';
 import { listProviderReferences } from './provider/list-provider-references.ts';
 import { listProviders } from './provider/list-providers.ts';
 import { getProviderRecipient, listProviderRecipients } from './provider/provider-recipients.ts';
 import type { ProviderKey } from './provider/provider.ts';
+import { reopenProvider } from './provider/reopen-provider.ts';
 import { updateProvider } from './provider/update-provider.ts';
 import { type AddStaff, addStaff } from './staff/add-staff.ts';
 import { listStaff } from './staff/list-staff.ts';
@@ -93,6 +96,10 @@ function providerHandlers(dependencies: IdentityDependencies) {
         yield { accounts: rows.map(toAccountMessage), nextCursor };
     },
     updateAccount: async (request) => ({ account: toAccountMessage(await updateAccount(dependencies, request)) }),
+    deleteAccount: async (request) => {
+      await deleteAccount(dependencies, request);
+      return {};
+    },
     createProvider: async (request) => {
       const { provider, created } = await createProvider(dependencies, request);
       return { provider: withoutNulls(provider), created };
@@ -106,6 +113,8 @@ function providerHandlers(dependencies: IdentityDependencies) {
     },
     listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
+    deleteProvider: async (request) => ({ deleted: await deleteProvider(dependencies, request) }),
+    reopenProvider: async (request) => ({ provider: withoutNulls(await reopenProvider(dependencies, request)) }),
     listProviderRecipients: async (request) => ({
       recipients: (await listProviderRecipients(dependencies, request)).map(withoutNulls),
     }),

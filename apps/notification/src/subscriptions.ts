@@ -229,7 +229,10 @@ async function composeLastMails(
   if (!answer?.email || answer.removed.length === 0) return [];
   const { removed: participations, ...notice } = answer;
   const { database, findSenders, senderAddress } = dependencies;
-  const { provider, crm } = await findSenders(crmId, notice.providerId);
+  const senders = await undefinedIfNotFound(findSenders(crmId, notice.providerId));
+  // The provider was deleted: there is nobody whose mail it is.
+  if (senders === undefined) return [];
+  const { provider, crm } = senders;
   const organizers = await findOrganizers(
     database,
     crmId,

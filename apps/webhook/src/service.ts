@@ -57,7 +57,7 @@ export function createWebhookService(
       return {
         hosted: [hostEventService(dependencies), hostWebhookService(dependencies, tests)],
         operators: [hostDeliveryStateService(database)],
-        subscriptions: webhookSubscriptions(feed),
+        subscriptions: webhookSubscriptions(dependencies, feed),
         cleanUps: webhookCleanUps,
       };
     },

@@ -170,7 +170,11 @@ export interface paths {
          */
         put: operations["updateAccount"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete an account
+         * @description The reference can be used again. Rejected while the account has providers.
+         */
+        delete: operations["deleteAccount"];
         options?: never;
         head?: never;
         patch?: never;
@@ -240,7 +244,11 @@ export interface paths {
          */
         put: operations["updateProvider"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete a provider
+         * @description Deletes the provider with its booking rules, the access of its staff, and the webhooks that are for it alone. The reference can be used again. Rejected while it has customers, appointments, also past or cancelled ones, timeslots, opening hours, blocks, invitations or calendars.
+         */
+        delete: operations["deleteProvider"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4879,6 +4887,162 @@ export interface operations {
             };
         };
     };
+    deleteAccount: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the account. */
+                reference: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `account.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "account.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description Conflict: `account.in_use`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "account.in_use";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
     listAccounts: {
         parameters: {
             query?: {
@@ -5388,6 +5552,162 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description The body is too large: `request.too_large`. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.too_large";
+                    };
+                };
+            };
+            /** @description The body is not JSON, is compressed, or has another charset than UTF-8: `request.unsupported_media_type`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.unsupported_media_type";
+                    };
+                };
+            };
+            /** @description Too many requests: `rate.concurrent`, `rate.limited`, `rate.strangers`. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate.concurrent" | "rate.limited" | "rate.strangers";
+                    };
+                };
+            };
+            /** @description Internal error: `internal`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The service, or something it depends on, is temporarily unavailable: `service.unavailable`. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "service.unavailable";
+                    };
+                };
+            };
+        };
+    };
+    deleteProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With `handling=strict` (RFC 7240), unknown parameters and fields are rejected with `request.unknown_field`. By default they are ignored. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description Reference of the provider. */
+                reference: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.invalid" | "request.malformed" | "request.unknown_field";
+                    };
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked: `key.missing`, `key.invalid`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "key.missing" | "key.invalid";
+                    };
+                };
+            };
+            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "crm.forbidden";
+                    };
+                };
+            };
+            /** @description Not found: `provider.not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.not_found";
+                    };
+                };
+            };
+            /** @description The request did not arrive in time: `request.timeout`. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request.timeout";
+                    };
+                };
+            };
+            /** @description Conflict: `provider.in_use`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "provider.in_use";
                     };
                 };
             };

@@ -13,6 +13,7 @@ import {
   ParticipationReminderDue,
   ParticipationUndecided,
   ProviderChanged,
+  ProviderDeleted,
   UserDeleted,
 } from '@scheduling/contracts/events/v1';
 import { type DatabaseService, databaseServices } from '@scheduling/runtime';
@@ -72,6 +73,7 @@ export const events = {
   crmChanged: define('identity', 'crm-changed', 'CrmChanged', CrmChanged),
   apiKeyRevoked: define('identity', 'api-key-revoked', 'ApiKeyRevoked', ApiKeyRevoked),
   providerChanged: define('identity', 'provider-changed', 'ProviderChanged', ProviderChanged),
+  providerDeleted: define('identity', 'provider-deleted', 'ProviderDeleted', ProviderDeleted),
   emailVerificationRequested: define(
     'identity',
     'email-verification-requested',
@@ -156,6 +158,7 @@ const consumed = {
     'appointmentChanged',
     'customerChanged',
     'mailFailed',
+    'providerDeleted',
   ],
 } as const satisfies Record<DatabaseService, readonly EventName[]>;
 

@@ -5,6 +5,7 @@ import { isReadOnlyError, readOnlyServer, ServerReplaced } from './server-watch.
 import { isUnanswered } from './watch-statements.ts';
 
 const uniqueViolation = '23505';
+const checkViolation = '23514';
 /**
  * A text with a NUL character, as a value and within JSON: no validation rule of ours accepts one, but a caller may
  * have forgotten to validate.
@@ -13,6 +14,8 @@ const unstorableCharacters = new Set(['22021', '22P05']);
 
 /** SQLSTATEs after which the same request can succeed a moment later. */
 const transientStates = new Set([
+  // What a row refers to has been deleted since it was read, which the same request, repeated, finds.
+  '23503', // foreign_key_violation
   '25P03', // idle_in_transaction_session_timeout
   // Connections are refused while an operator replaces a password, a role or a database.
   '28000', // invalid_authorization_specification
@@ -56,6 +59,11 @@ const networkErrors = new Set([
 /** Whether a write failed because of the unique index or constraint with this name. */
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.code === uniqueViolation && error.constraint === constraint;
+}
+
+/** Whether a write failed because of the check with this name. */
+export function isCheckViolation(error: unknown, constraint: string): boolean {
+  return error instanceof DatabaseError && error.code === checkViolation && error.constraint === constraint;
 }
 
 /**

@@ -7,7 +7,7 @@ export { ago, type CleanUp, startCleanUps } from './clean-up.ts';
 export { concurrentIndex, dropIndex } from './concurrent-index.ts';
 export { emptyToNull } from './empty-to-null.ts';
 export { folded } from './folded.ts';
-export { isUnavailable, isUniqueViolation, translatePostgresError } from './errors.ts';
+export { isCheckViolation, isUnavailable, isUniqueViolation, translatePostgresError } from './errors.ts';
 export { callOnce, forgetKeys, transactOnce } from './idempotency.ts';
 export { idempotencyCleanUp, idempotencyMigrations, type IdempotencySchema } from './idempotency-schema.ts';
 export type { FunctionCall } from './function-caller.ts';

@@ -5,15 +5,16 @@ export interface ProviderKey {
   providerReference: string;
 }
 
-/** What a process has read about providers, by CRM and reference. It is forgotten only to make room. */
+/** What a process has read about providers, by CRM and reference, within the last hour. */
 export interface ProviderCache<Value> {
-  /** As it was last read; undefined if it was not. It may have changed since, unless such values never do. */
+  /** As it was last read; undefined if it was not. It may have changed since. */
   get(key: ProviderKey): Value | undefined;
   /** Reads it, and remembers it. */
   refresh(key: ProviderKey): Promise<Value>;
 }
 
 export const maxProviders = 10_000;
+const hourMs = 60 * 60 * 1_000;
 
 /**
  * `read` rejects with `provider.not_found` if there is no such provider. That is not remembered, because one may be
@@ -22,7 +23,7 @@ export const maxProviders = 10_000;
 export function createProviderCache<Value extends object | string>(
   read: (key: ProviderKey) => Promise<Value>,
 ): ProviderCache<Value> {
-  const values = new LRUCache<string, Value>({ max: maxProviders });
+  const values = new LRUCache<string, Value>({ max: maxProviders, ttl: hourMs });
   const nameOf = ({ crmId, providerReference }: ProviderKey): string => `${crmId} ${providerReference}`;
   return {
     get: (key) => values.get(nameOf(key)),

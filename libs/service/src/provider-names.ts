@@ -3,11 +3,13 @@ import type { ClientOf } from '@scheduling/rpc';
 import { LRUCache } from 'lru-cache';
 import { createProviderCache, maxProviders, type ProviderKey } from './provider-cache.ts';
 
-/** Ids and references of providers. Identity is asked once: a provider is never deleted, and keeps both. */
+/** Ids and references of providers. A provider keeps both until it is deleted; then another one may get the reference. */
 export interface ProviderNames {
-  /** Rejects with `provider.not_found`. */
+  /** As identity says now. Rejects with `provider.not_found`. */
   requireId(key: ProviderKey): Promise<string>;
-  /** The references of those that exist, by id. Identity is asked for those that are not known yet. */
+  /** As identity said within the last hour, or else now: the provider may have been deleted since. Rejects with `provider.not_found`. */
+  rememberedId(key: ProviderKey): Promise<string>;
+  /** The references of those that exist, by id, or did a minute ago. */
   findReferences(crmId: string, ids: string[]): Promise<Map<string, string>>;
 }
 
@@ -16,9 +18,10 @@ export function createProviderNames(identity: ClientOf<typeof IdentityServiceSer
     const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value } });
     return provider!.id;
   });
-  const references = new LRUCache<string, string>({ max: maxProviders });
+  const references = new LRUCache<string, string>({ max: maxProviders, ttl: 60_000 });
   return {
-    requireId: async (key) => ids.get(key) ?? ids.refresh(key),
+    requireId: (key) => ids.refresh(key),
+    rememberedId: async (key) => ids.get(key) ?? ids.refresh(key),
     findReferences: async (crmId, providerIds) => {
       const unknown = providerIds.filter((id) => !references.has(`${crmId} ${id}`));
       if (unknown.length > 0) {

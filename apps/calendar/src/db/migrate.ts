@@ -26,6 +26,7 @@ import * as hoursCheck from './migrations/0018-hours-check.ts';
 import * as blocksAndBuffers from './migrations/0021-blocks-and-buffers.ts';
 import * as metadataAndNoShow from './migrations/0024-metadata-and-no-show.ts';
 import * as noShowCheck from './migrations/0027-no-show-check.ts';
+import * as closedProviders from './migrations/0028-closed-providers.ts';
 
 const migrations = {
   '2026-11-21-tables': frozenFiles(import.meta.url, ['tables.sql']),
@@ -88,11 +89,19 @@ const migrations = {
     "participation USING gin (jsonb_set('{}', ARRAY[crm_id], metadata) jsonb_path_ops) WITH (fastupdate = off) WHERE metadata IS NOT NULL",
   ),
   '0027-no-show-check': noShowCheck,
+  '0028-closed-providers': closedProviders,
+  // These are for the deletion of a provider.
+  '0029-invitations-of-provider': concurrentIndex('invitation_by_provider', 'invitation (crm_id, provider_id)'),
+  '0030-pending-bookings-of-provider': concurrentIndex(
+    'pending_booking_by_provider',
+    'pending_booking (crm_id, provider_id)',
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, [
   'json.sql',
   '../provider/is-present-provider.sql',
+  '../provider/store-provider.sql',
   '../events/append-events.sql',
   '../customer/store-customer.sql',
   '../customer/add-prepared-customer.sql',

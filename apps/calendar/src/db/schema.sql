@@ -108,6 +108,16 @@ CREATE TABLE calendar_subscription (
 );
 CREATE INDEX calendar_subscription_by_provider ON public.calendar_subscription USING btree (crm_id, provider_id, id);
 
+CREATE TABLE closed_provider (
+  crm_id text NOT NULL,
+  id uuid NOT NULL,
+  version integer NOT NULL,
+  rules jsonb,
+  closed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT closed_provider_pkey PRIMARY KEY (crm_id, id)
+);
+CREATE INDEX closed_provider_closed_at ON public.closed_provider USING btree (closed_at);
+
 CREATE TABLE customer (
   crm_id text NOT NULL,
   id uuid NOT NULL,
@@ -195,6 +205,7 @@ CREATE TABLE invitation (
   CONSTRAINT invitation_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
 );
 CREATE INDEX invitation_by_customer ON public.invitation USING btree (crm_id, customer_id);
+CREATE INDEX invitation_by_provider ON public.invitation USING btree (crm_id, provider_id);
 CREATE INDEX invitation_expiry ON public.invitation USING btree (expires_at);
 
 CREATE TABLE invitation_booking (
@@ -337,6 +348,7 @@ CREATE TABLE pending_booking (
   CONSTRAINT pending_booking_crm_id_provider_id_fkey FOREIGN KEY (crm_id, provider_id) REFERENCES provider(crm_id, id)
 );
 CREATE INDEX pending_booking_by_address ON public.pending_booking USING btree (crm_id, address_key(email));
+CREATE INDEX pending_booking_by_provider ON public.pending_booking USING btree (crm_id, provider_id);
 CREATE INDEX pending_booking_expiry ON public.pending_booking USING btree (expires_at);
 
 CREATE TABLE provider (
@@ -3676,6 +3688,33 @@ BEGIN
       coalesce(request #>> '{origin,request_id}', gen_random_uuid()::text), request #>> '{origin,traceparent}');
   END IF;
   RETURN jsonb_build_object('id', the_id);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.store_provider(request jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  the_crm text := request ->> 'crmId';
+  the_id uuid := (request ->> 'id')::uuid;
+  the_version integer := (request ->> 'version')::integer;
+  kept_rules jsonb;
+BEGIN
+  UPDATE provider SET time_zone = request ->> 'timeZone', version = the_version WHERE crm_id = the_crm AND id = the_id AND version < the_version;
+  PERFORM FROM provider WHERE crm_id = the_crm AND id = the_id;
+  IF FOUND THEN RETURN to_jsonb(true); END IF;
+
+  -- Nobody closes it meanwhile.
+  PERFORM pg_advisory_xact_lock(hashtextextended('provider ' || the_id, 0));
+  PERFORM FROM closed_provider WHERE crm_id = the_crm AND id = the_id AND version >= the_version;
+  IF FOUND THEN RETURN to_jsonb(false); END IF;
+  INSERT INTO provider (crm_id, id, reference, time_zone, version)
+  VALUES (the_crm, the_id, request ->> 'reference', request ->> 'timeZone', the_version)
+  ON CONFLICT DO NOTHING;
+  DELETE FROM closed_provider WHERE crm_id = the_crm AND id = the_id RETURNING rules INTO kept_rules;
+  IF kept_rules IS NOT NULL THEN INSERT INTO booking_rules SELECT * FROM jsonb_populate_record(NULL::booking_rules, kept_rules); END IF;
+  RETURN to_jsonb(true);
 END
 $function$;
 

@@ -4,6 +4,7 @@ import type { ColumnType, Generated } from 'kysely';
 
 export interface CalendarSchema extends MessagingSchema, IdempotencySchema {
   provider: ProviderTable;
+  closedProvider: ClosedProviderTable;
   customer: CustomerTable;
   timeslot: TimeslotTable;
   resourceHours: ResourceHoursTable;
@@ -33,6 +34,16 @@ export interface ProviderTable {
   reference: string;
   timeZone: string;
   version: number;
+}
+
+/** A provider that is being deleted, or was: no copy of this version is stored. For a minute, or until identity is back. */
+export interface ClosedProviderTable {
+  crmId: string;
+  id: string;
+  version: number;
+  /** The booking rules that it had, if the deletion is not completed. */
+  rules: unknown;
+  closedAt: Generated<Date>;
 }
 
 /**

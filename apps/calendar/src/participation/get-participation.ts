@@ -1,5 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
+import type { ProviderRow } from '../provider/provider-copy.ts';
 import { type Participation, readParticipation } from './read-participation.ts';
 
 export interface ParticipationKey {
@@ -15,9 +16,11 @@ export async function getParticipation(
 ): Promise<Participation> {
   const { crmId, participationReference: reference } = key;
   const { providers, database } = dependencies;
-  // Its id never changes.
-  const { id: providerId } = providers.get(key) ?? (await providers.refresh(key));
-  const found = await readParticipation(database.kysely, { crmId, providerId, reference });
+  const remembered = providers.get(key);
+  const read = ({ id: providerId }: ProviderRow) =>
+    readParticipation(database.kysely, { crmId, providerId, reference });
+  // One that was deleted has no participations. Another one may have its reference since.
+  const found = (remembered && (await read(remembered))) ?? (await read(await providers.refresh(key)));
   if (found === undefined) throw new DomainError('participation.not_found');
   return found;
 }

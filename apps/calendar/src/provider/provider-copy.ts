@@ -1,7 +1,9 @@
 import type { Provider } from '@scheduling/contracts/identity/v1';
+import { DomainError } from '@scheduling/errors';
+import { callFunction } from '@scheduling/postgres';
 import type { ProviderKey } from '@scheduling/service';
-import type { Kysely, Selectable } from 'kysely';
-import type { CalendarSchema, ProviderTable } from '../db/schema.ts';
+import type { QueryExecutorProvider, Selectable } from 'kysely';
+import type { ProviderTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 export type ProviderRow = Selectable<ProviderTable>;
@@ -21,41 +23,31 @@ export async function requireProvider(dependencies: ProviderSources, key: Provid
   return known ?? fetchProvider(dependencies, key);
 }
 
-/**
- * Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at
- * any moment.
- */
-async function fetchProvider({ database, identity }: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
-  const { provider } = await identity.getProvider({
-    crmId: key.crmId,
-    key: { $case: 'reference', value: key.providerReference },
-  });
-  return storeProvider(database.kysely, key.crmId, provider!);
-}
+/** Others may begin to delete the provider each time. */
+const maxAttempts = 5;
 
 /**
- * A newer copy replaces an older one, never the reverse. Two statements: an upsert handles conflicts on one unique
- * index only, and when a request and an event store the same provider concurrently, either index may report the
- * conflict.
+ * Fetches the provider from identity and stores a copy. That there is none is not cached, because it may be created at
+ * any moment. One that is closed, because it is being deleted, is opened: the deletion has not been completed, and ends
+ * (ADR 43).
  */
-export async function storeProvider(
-  db: Kysely<CalendarSchema>,
-  crmId: string,
-  provider: Provider,
-): Promise<ProviderRow> {
-  const { id, reference, timeZone, version } = provider;
-  const row = { crmId, id, reference, timeZone, version };
-  await db
-    .insertInto('provider')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  await db
-    .updateTable('provider')
-    .set(row)
-    .where('crmId', '=', crmId)
-    .where('id', '=', row.id)
-    .where('version', '<', row.version)
-    .execute();
-  return row;
+async function fetchProvider({ database, identity }: ProviderSources, key: ProviderKey): Promise<ProviderRow> {
+  const { crmId, providerReference: value } = key;
+  let { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value } });
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    if (await storeProvider(database.kysely, crmId, provider!)) return rowOf(crmId, provider!);
+    const { id: providerId, version: closedVersion } = provider!;
+    ({ provider } = await identity.reopenProvider({ crmId, providerId, closedVersion }));
+  }
+  throw new DomainError('service.unavailable', { text: 'The provider is being deleted.' });
+}
+
+/** A newer copy replaces an older one, never the reverse. False if the provider is closed. */
+export function storeProvider(db: QueryExecutorProvider, crmId: string, provider: Provider): Promise<boolean> {
+  const request = rowOf(crmId, provider);
+  return callFunction<boolean>(db, { name: 'store_provider', request, locks: `provider ${provider.id}` });
+}
+
+function rowOf(crmId: string, { id, reference, timeZone, version }: Provider): ProviderRow {
+  return { crmId, id, reference, timeZone, version };
 }

@@ -113,6 +113,10 @@ export const cases: Record<string, Case> = {
     existing: { 'path.reference': 'account' },
     labels: ['body.invoiceTaxId'],
   },
+  deleteAccount: {
+    request: ({ account }) => ({ path: { reference: account }, query: {} }),
+    existing: { 'path.reference': 'account' },
+  },
   createProvider: {
     request: ({ user, account }) => ({
       path: {},
@@ -136,6 +140,10 @@ export const cases: Record<string, Case> = {
       query: {},
       body: { name: 'Changed', timeZone: 'Asia/Kolkata' },
     }),
+    existing: { 'path.reference': 'provider' },
+  },
+  deleteProvider: {
+    request: ({ provider }) => ({ path: { reference: provider }, query: {} }),
     existing: { 'path.reference': 'provider' },
   },
   listStaff: {

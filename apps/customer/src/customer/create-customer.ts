@@ -7,6 +7,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { customerChanged } from './customer-changed.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { requireCustomer } from './find-customer.ts';
+import { withOpenProvider } from './with-open-provider.ts';
 import { decideCustomer } from './provisional-customer.ts';
 
 export interface NewCustomer {
@@ -51,9 +52,16 @@ async function tryToCreate(
   dependencies: CustomerDependencies,
   request: NewCustomer,
 ): Promise<CreatedCustomer | Obstacle> {
-  const { crmId } = request;
-  const providerId = await dependencies.providers.requireId(request);
-  const row = newRow(providerId, request);
+  return withOpenProvider(dependencies, request, (providerId) =>
+    insertCustomer(dependencies, newRow(providerId, request)),
+  );
+}
+
+async function insertCustomer(
+  dependencies: CustomerDependencies,
+  row: CustomerRow,
+): Promise<CreatedCustomer | Obstacle> {
+  const { crmId } = row;
   const event = outboxJson(events.customerChanged, customerChanged(row, CustomerChange.CREATED));
   const call = {
     name: 'create_customer',

@@ -78,7 +78,7 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
   const { id: after } = readCursor(customerCursor, query.cursor, errors) ?? { id: lowestId };
   errors.throwIfAny('customer.invalid');
   const { crmId, email, text, metadata } = query;
-  const providerId = await dependencies.providers.requireId(query);
+  const providerId = await findProviderId(dependencies, query);
   const conditions = [...(text === undefined ? [] : [contains(text)]), ...(metadata ? [hasMetadata(metadata)] : [])];
   return {
     crmId,
@@ -88,6 +88,25 @@ async function readQuery(dependencies: CustomerDependencies, query: CustomersQue
     matches: conditions.length === 0 ? undefined : sql<boolean>`(${sql.join(conditions, sql` AND `)})`,
     after,
   };
+}
+
+/**
+ * A remembered provider may have been deleted, and another one may have its reference since. One that has customers was
+ * not, so identity is asked only if there are none.
+ */
+async function findProviderId(
+  { database: { kysely }, providers }: CustomerDependencies,
+  query: CustomersQuery,
+): Promise<string> {
+  const providerId = await providers.rememberedId(query);
+  const customer = await kysely
+    .selectFrom('customer')
+    .select('id')
+    .where('crmId', '=', query.crmId)
+    .where('providerId', '=', providerId)
+    .limit(1)
+    .executeTakeFirst();
+  return customer === undefined ? providers.requireId(query) : providerId;
 }
 
 function hasMetadata(metadata: Record<string, string>): RawBuilder<boolean> {

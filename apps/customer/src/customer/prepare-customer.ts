@@ -2,6 +2,7 @@ import { DomainError } from '@scheduling/errors';
 import { currentActor } from '@scheduling/runtime';
 import { sql } from 'kysely';
 import { type NewCustomer, newRow } from './create-customer.ts';
+import { withOpenProvider } from './with-open-provider.ts';
 import type { CustomerDependencies, CustomerRow } from './customer.ts';
 import { decideCustomer } from './provisional-customer.ts';
 
@@ -26,7 +27,10 @@ export async function prepareCustomer(
   dependencies: CustomerDependencies,
   request: NewCustomer,
 ): Promise<PreparedCustomer> {
-  const row = newRow(await dependencies.providers.requireId(request), request);
+  return withOpenProvider(dependencies, request, (providerId) => prepare(dependencies, newRow(providerId, request)));
+}
+
+async function prepare(dependencies: CustomerDependencies, row: CustomerRow): Promise<PreparedCustomer> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const prepared = await storeProvisional(dependencies, row);
     if (prepared !== undefined) return { customer: prepared, provisional: true };

@@ -11,6 +11,7 @@ import {
 } from '@scheduling/postgres';
 import type { Logger } from '@scheduling/runtime';
 import * as metadata from './migrations/0002-metadata.ts';
+import * as closedProviders from './migrations/0004-closed-providers.ts';
 
 const migrations = {
   '2026-11-21-customers': frozenFiles(import.meta.url, ['tables.sql']),
@@ -22,6 +23,7 @@ const migrations = {
     'customer_by_metadata',
     "customer USING gin (jsonb_set('{}', ARRAY[provider_id::text], metadata) jsonb_path_ops) WITH (fastupdate = off) WHERE metadata IS NOT NULL",
   ),
+  '0004-closed-providers': closedProviders,
 };
 
 const functions = sqlFiles(import.meta.url, ['../customer/create-customer.sql', '../customer/get-customer.sql']);

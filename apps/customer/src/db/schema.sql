@@ -9,6 +9,15 @@ CREATE TABLE audit_entry (
 );
 CREATE INDEX audit_entry_recorded_at ON public.audit_entry USING btree (recorded_at);
 
+CREATE TABLE closed_provider (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  version integer NOT NULL,
+  closed_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT closed_provider_pkey PRIMARY KEY (crm_id, provider_id)
+);
+CREATE INDEX closed_provider_closed_at ON public.closed_provider USING btree (closed_at);
+
 CREATE TABLE customer (
   crm_id text NOT NULL,
   id uuid NOT NULL DEFAULT uuidv7(),
@@ -33,6 +42,7 @@ CREATE INDEX customer_by_address_and_id ON public.customer USING btree (crm_id, 
 CREATE INDEX customer_by_metadata ON public.customer USING gin (jsonb_set('{}'::jsonb, ARRAY[(provider_id)::text], metadata) jsonb_path_ops) WITH (fastupdate=off) WHERE (metadata IS NOT NULL);
 CREATE INDEX customer_provider ON public.customer USING btree (crm_id, provider_id, id);
 CREATE INDEX customer_to_decide ON public.customer USING btree (provisional_until) WHERE (provisional_until IS NOT NULL);
+CREATE TRIGGER customer_added BEFORE INSERT ON public.customer FOR EACH ROW EXECUTE FUNCTION require_open_provider();
 
 CREATE TABLE dead_letter (
   consumer text NOT NULL,
@@ -324,3 +334,17 @@ BEGIN
     'language', person.language, 'metadata', person.metadata, 'version', person.version);
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION public.require_open_provider()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      PERFORM pg_advisory_xact_lock_shared(hashtextextended('provider ' || NEW.provider_id, 0));
+      PERFORM FROM closed_provider WHERE crm_id = NEW.crm_id AND provider_id = NEW.provider_id;
+      IF FOUND THEN
+        RAISE EXCEPTION 'the provider is closed' USING ERRCODE = 'check_violation', CONSTRAINT = 'customer_provider_open';
+      END IF;
+      RETURN NEW;
+    END
+    $function$;

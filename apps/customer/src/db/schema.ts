@@ -7,6 +7,16 @@ export interface CustomerSchema extends MessagingSchema, IdempotencySchema {
   erasure: ErasureTable;
   erasureConfirmation: ErasureConfirmationTable;
   erasurePart: ErasurePartTable;
+  closedProvider: ClosedProviderTable;
+}
+
+/** A provider that is being deleted, or was: a trigger rejects customers for it. Kept for a day. */
+export interface ClosedProviderTable {
+  crmId: string;
+  providerId: string;
+  /** Of the provider; one with a later version is open. */
+  version: number;
+  closedAt: Generated<Date>;
 }
 
 export interface CustomerTable {

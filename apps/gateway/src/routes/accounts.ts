@@ -55,6 +55,11 @@ export function accountRoutes(
       });
       return { 'api-info': apiInfoValue, account: account! };
     });
+
+    app.delete('/account/:reference', { schema: deleteAccountSchema }, async (request, reply) => {
+      await identity.deleteAccount(request.params);
+      return reply.code(204).send(null);
+    });
   };
 }
 
@@ -202,5 +207,17 @@ const updateAccountSchema = {
       invoiceTaxId: null,
     }),
     ...problems(['branch.unknown', 'account.not_found'], { body: true }),
+  },
+} as const;
+
+const deleteAccountSchema = {
+  operationId: 'deleteAccount',
+  summary: 'Delete an account',
+  description: 'The reference can be used again. Rejected while the account has providers.',
+  tags: ['Accounts'],
+  params: accountParams,
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems(['account.not_found', 'account.in_use'], { body: true }),
   },
 } as const;

@@ -24,7 +24,7 @@ import { crmParams } from './path-parameters.ts';
 
 /** interface 4.7. */
 export function providerRoutes(
-  { identity }: Clients,
+  { identity, providers }: Clients,
   publicUrl: string,
   admission: Admission,
 ): FastifyPluginAsyncTypebox {
@@ -64,6 +64,11 @@ export function providerRoutes(
         timeZone: clearing(body.timeZone),
       });
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
+    });
+
+    app.delete('/provider/:reference', { schema: deleteProviderSchema }, async (request, reply) => {
+      await providers.deleteProvider(request.params);
+      return reply.code(204).send(null);
     });
   };
 }
@@ -206,5 +211,19 @@ const updateProviderSchema = {
       email: null,
     }),
     ...problems(['provider.time_zone_unknown', 'branch.unknown', 'provider.not_found'], { body: true }),
+  },
+} as const;
+
+const deleteProviderSchema = {
+  operationId: 'deleteProvider',
+  summary: 'Delete a provider',
+  description:
+    'Deletes the provider with its booking rules, the access of its staff, and the webhooks that are for it alone. The reference can be used again. ' +
+    'Rejected while it has customers, appointments, also past or cancelled ones, timeslots, opening hours, blocks, invitations or calendars.',
+  tags: ['Providers'],
+  params: ownParams,
+  response: {
+    204: Type.Null({ description: 'Deleted' }),
+    ...problems(['provider.not_found', 'provider.in_use'], { body: true }),
   },
 } as const;

@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { AccountTable, IdentitySchema } from '../db/schema.ts';
 
 /** With the reference of its owner, who always has one: only users with a reference become owners. */
@@ -12,6 +12,14 @@ export function findAccount(db: Kysely<IdentitySchema>, key: AccountKey): Promis
   return 'id' in key
     ? query.where('account.id', '=', key.id).executeTakeFirst()
     : query.where('account.reference', '=', key.reference).executeTakeFirst();
+}
+
+/** The same, for what will refer to the account: until the end of the transaction nobody can delete the account. */
+export function holdAccount(
+  tx: Transaction<IdentitySchema>,
+  { crmId, reference }: { crmId: string; reference: string },
+): Promise<AccountRow | undefined> {
+  return selectAccounts(tx, crmId).where('account.reference', '=', reference).forKeyShare('account').executeTakeFirst();
 }
 
 /** Rejects with `account.not_found`. */

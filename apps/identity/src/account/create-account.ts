@@ -44,14 +44,16 @@ async function createOrFindAccount(
   request: CreateAccount,
 ): Promise<{ account: AccountRow; created: boolean }> {
   const { crmId, accountReference: reference } = request;
-  const known = await findAccount(tx, { crmId, reference });
-  if (known !== undefined) return { account: known, created: false };
-  checkBranch(request.branch);
-  const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
-  if (owner === undefined) throw new DomainError('account.owner_not_found');
-  const created = await insertAccount(tx, owner.id, request);
-  // Not created: a concurrent request created it first.
-  return { account: await requireAccount(tx, { crmId, reference }), created };
+  for (;;) {
+    const known = await findAccount(tx, { crmId, reference });
+    if (known !== undefined) return { account: known, created: false };
+    checkBranch(request.branch);
+    const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
+    if (owner === undefined) throw new DomainError('account.owner_not_found');
+    // Otherwise a concurrent request created it first. It may have been deleted since.
+    if (await insertAccount(tx, owner.id, request))
+      return { account: await requireAccount(tx, { crmId, reference }), created: true };
+  }
 }
 
 async function insertAccount(

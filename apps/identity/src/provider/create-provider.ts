@@ -3,7 +3,7 @@ import { events } from '@scheduling/events';
 import { appendEvent } from '@scheduling/messaging';
 import { emptyToNull, transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
-import { findAccount } from '../account/account.ts';
+import { holdAccount } from '../account/account.ts';
 import { requireCrm } from '../crm/get-crm.ts';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
@@ -53,29 +53,33 @@ async function createOrFindProvider(
   tx: Transaction<IdentitySchema>,
   request: CreateProvider,
 ): Promise<{ provider: ProviderRow; created: boolean }> {
-  const known = await findProvider(tx, request);
-  if (known !== undefined) return { provider: known, created: false };
-  const timeZone = request.timeZone ? checkTimeZone(request.timeZone) : undefined;
-  if (request.branch) checkBranch(request.branch);
-  const created = await insertProvider(tx, { ...request, timeZone });
-  const provider = await requireProvider(tx, request);
-  // Otherwise a concurrent request created it first.
-  if (created) {
-    await insertStaff(tx, provider, provider.ownerId);
-    await appendEvent(tx, events.providerChanged, {
-      crmId: provider.crmId,
-      providerId: provider.id,
-      version: provider.version,
-    });
+  for (;;) {
+    const known = await findProvider(tx, request);
+    if (known !== undefined) return { provider: known, created: false };
+    const timeZone = request.timeZone ? checkTimeZone(request.timeZone) : undefined;
+    if (request.branch) checkBranch(request.branch);
+    // Otherwise a concurrent request created it first. It may have been deleted since.
+    if (await insertProvider(tx, { ...request, timeZone }))
+      return { provider: await addOwner(tx, request), created: true };
   }
-  return { provider, created };
+}
+
+async function addOwner(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<ProviderRow> {
+  const provider = await requireProvider(tx, request);
+  await insertStaff(tx, provider, provider.ownerId);
+  await appendEvent(tx, events.providerChanged, {
+    crmId: provider.crmId,
+    providerId: provider.id,
+    version: provider.version,
+  });
+  return provider;
 }
 
 async function insertProvider(tx: Transaction<IdentitySchema>, request: CreateProvider): Promise<boolean> {
   const { crmId, reference, name, email, mobile, phone, impressum, branch, subbranch } = request;
   const owner = await holdUserByReference(tx, { crmId, reference: request.ownerReference });
   if (owner === undefined) throw new DomainError('provider.owner_not_found');
-  const account = await findAccount(tx, { crmId, reference: request.accountReference });
+  const account = await holdAccount(tx, { crmId, reference: request.accountReference });
   if (account === undefined) throw new DomainError('provider.account_not_found');
   const inserted = await tx
     .insertInto('provider')

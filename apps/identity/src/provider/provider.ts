@@ -1,6 +1,6 @@
 import { DomainError } from '@scheduling/errors';
 import { isUuid } from '@scheduling/runtime';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { IdentitySchema, ProviderTable } from '../db/schema.ts';
 import { parseTimeZone } from '../field/time-zone.ts';
 
@@ -15,6 +15,17 @@ export async function findProvider(db: Kysely<IdentitySchema>, key: ProviderKey)
   return 'id' in key
     ? query.where('provider.id', '=', key.id).executeTakeFirst()
     : query.where('provider.reference', '=', key.reference).executeTakeFirst();
+}
+
+/** For what will refer to the provider: until the end of the transaction nobody can delete it. */
+export async function holdProvider(
+  tx: Transaction<IdentitySchema>,
+  { crmId, reference }: { crmId: string; reference: string },
+): Promise<ProviderRow> {
+  return selectProviders(tx, crmId)
+    .where('provider.reference', '=', reference)
+    .forKeyShare('provider')
+    .executeTakeFirstOrThrow(() => new DomainError('provider.not_found'));
 }
 
 /** Those of a CRM. */

@@ -3,8 +3,8 @@ import { transactOnce } from '@scheduling/postgres';
 import type { Transaction } from 'kysely';
 import type { IdentitySchema } from '../db/schema.ts';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { requireProvider } from '../provider/get-provider.ts';
 import { insertStaff } from '../provider/insert-staff.ts';
+import { holdProvider } from '../provider/provider.ts';
 import { holdUserByReference, requireUser } from '../user/get-user.ts';
 import { invitePerson } from '../user/invite-person.ts';
 import type { PersonData, UserRow } from '../user/user.ts';
@@ -39,7 +39,7 @@ async function giveAccess(
   tx: Transaction<IdentitySchema>,
   { crmId, providerReference, member }: AddStaff,
 ): Promise<{ user: UserRow; added: boolean }> {
-  const provider = await requireProvider(tx, { crmId, reference: providerReference });
+  const provider = await holdProvider(tx, { crmId, reference: providerReference });
   const user =
     'invitation' in member
       ? await invitePerson(tx, crmId, member.invitation)

@@ -2075,6 +2075,14 @@ export interface DeleteHoursResponse {
   conflicts?: Conflicts | undefined;
 }
 
+export interface DeleteProviderRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface DeleteProviderResponse {
+}
+
 export interface CreateBlockRequest {
   crmId: string;
   providerReference: string;
@@ -18562,6 +18570,116 @@ export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
   },
 };
 
+function createBaseDeleteProviderRequest(): DeleteProviderRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
+  encode(message: DeleteProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
+    return DeleteProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
+    const message = createBaseDeleteProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteProviderResponse(): DeleteProviderResponse {
+  return {};
+}
+
+export const DeleteProviderResponse: MessageFns<DeleteProviderResponse> = {
+  encode(_: DeleteProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
+    return DeleteProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
+    const message = createBaseDeleteProviderResponse();
+    return message;
+  },
+};
+
 function createBaseCreateBlockRequest(): CreateBlockRequest {
   return {
     crmId: "",
@@ -21603,6 +21721,65 @@ export const HoursServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HoursServiceClient;
   service: typeof HoursServiceService;
+  serviceName: string;
+};
+
+/** The deletion of providers, which calendar decides, because it has most of what refers to them. For the gateway. */
+export type ProviderServiceService = typeof ProviderServiceService;
+export const ProviderServiceService = {
+  /**
+   * Deletes a provider of which nothing is left in calendar and customer, with its booking rules and the access of its staff. Nothing changes while others keep
+   * using it: then it is unavailable. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.in_use).
+   */
+  deleteProvider: {
+    path: "/scheduling.calendar.v1.ProviderService/DeleteProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteProviderRequest): Buffer =>
+      Buffer.from(DeleteProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteProviderRequest => DeleteProviderRequest.decode(value),
+    responseSerialize: (value: DeleteProviderResponse): Buffer =>
+      Buffer.from(DeleteProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteProviderResponse => DeleteProviderResponse.decode(value),
+  },
+} as const;
+
+export interface ProviderServiceServer extends UntypedServiceImplementation {
+  /**
+   * Deletes a provider of which nothing is left in calendar and customer, with its booking rules and the access of its staff. Nothing changes while others keep
+   * using it: then it is unavailable. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.in_use).
+   */
+  deleteProvider: handleUnaryCall<DeleteProviderRequest, DeleteProviderResponse>;
+}
+
+export interface ProviderServiceClient extends Client {
+  /**
+   * Deletes a provider of which nothing is left in calendar and customer, with its booking rules and the access of its staff. Nothing changes while others keep
+   * using it: then it is unavailable. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.in_use).
+   */
+  deleteProvider(
+    request: DeleteProviderRequest,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+  deleteProvider(
+    request: DeleteProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+  deleteProvider(
+    request: DeleteProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const ProviderServiceClient = makeGenericClientConstructor(
+  ProviderServiceService,
+  "scheduling.calendar.v1.ProviderService",
+) as unknown as {
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ProviderServiceClient;
+  service: typeof ProviderServiceService;
   serviceName: string;
 };
 

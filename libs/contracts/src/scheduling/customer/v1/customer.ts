@@ -186,6 +186,15 @@ export interface DeleteCustomerRequest {
 export interface DeleteCustomerResponse {
 }
 
+export interface CloseProviderRequest {
+  crmId: string;
+  providerId: string;
+  version: number;
+}
+
+export interface CloseProviderResponse {
+}
+
 export interface EraseAddressRequest {
   crmId: string;
   email: string;
@@ -2065,6 +2074,128 @@ export const DeleteCustomerResponse: MessageFns<DeleteCustomerResponse> = {
   },
 };
 
+function createBaseCloseProviderRequest(): CloseProviderRequest {
+  return { crmId: "", providerId: "", version: 0 };
+}
+
+export const CloseProviderRequest: MessageFns<CloseProviderRequest> = {
+  encode(message: CloseProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CloseProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCloseProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CloseProviderRequest>): CloseProviderRequest {
+    return CloseProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CloseProviderRequest>): CloseProviderRequest {
+    const message = createBaseCloseProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseCloseProviderResponse(): CloseProviderResponse {
+  return {};
+}
+
+export const CloseProviderResponse: MessageFns<CloseProviderResponse> = {
+  encode(_: CloseProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CloseProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCloseProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CloseProviderResponse>): CloseProviderResponse {
+    return CloseProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<CloseProviderResponse>): CloseProviderResponse {
+    const message = createBaseCloseProviderResponse();
+    return message;
+  },
+};
+
 function createBaseEraseAddressRequest(): EraseAddressRequest {
   return { crmId: "", email: "" };
 }
@@ -3412,6 +3543,17 @@ export const CustomerServiceService = {
       Buffer.from(DeleteCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteCustomerResponse => DeleteCustomerResponse.decode(value),
   },
+  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  closeProvider: {
+    path: "/scheduling.customer.v1.CustomerService/CloseProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CloseProviderRequest): Buffer => Buffer.from(CloseProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CloseProviderRequest => CloseProviderRequest.decode(value),
+    responseSerialize: (value: CloseProviderResponse): Buffer =>
+      Buffer.from(CloseProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CloseProviderResponse => CloseProviderResponse.decode(value),
+  },
   /**
    * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
    * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
@@ -3481,6 +3623,8 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    * (customer.has_future_appointments) unless those are to be ignored.
    */
   deleteCustomer: handleUnaryCall<DeleteCustomerRequest, DeleteCustomerResponse>;
+  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  closeProvider: handleUnaryCall<CloseProviderRequest, CloseProviderResponse>;
   /**
    * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
    * embedded in appointments, and mails that wait. Future appointments do not prevent it. Again before it is complete: the same erasure.
@@ -3664,6 +3808,22 @@ export interface CustomerServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DeleteCustomerResponse) => void,
+  ): ClientUnaryCall;
+  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  closeProvider(
+    request: CloseProviderRequest,
+    callback: (error: ServiceError | null, response: CloseProviderResponse) => void,
+  ): ClientUnaryCall;
+  closeProvider(
+    request: CloseProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CloseProviderResponse) => void,
+  ): ClientUnaryCall;
+  closeProvider(
+    request: CloseProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CloseProviderResponse) => void,
   ): ClientUnaryCall;
   /**
    * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were

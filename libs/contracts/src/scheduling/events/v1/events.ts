@@ -231,6 +231,12 @@ export interface ProviderChanged {
   version: number;
 }
 
+/** identity: a provider was deleted, of which calendar and customer had nothing any more. */
+export interface ProviderDeleted {
+  crmId: string;
+  providerId: string;
+}
+
 /** identity: a person has to confirm an e-mail address. */
 export interface EmailVerificationRequested {
   crmId: string;
@@ -611,6 +617,73 @@ export const ProviderChanged: MessageFns<ProviderChanged> = {
     message.crmId = object.crmId ?? "";
     message.providerId = object.providerId ?? "";
     message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseProviderDeleted(): ProviderDeleted {
+  return { crmId: "", providerId: "" };
+}
+
+export const ProviderDeleted: MessageFns<ProviderDeleted> = {
+  encode(message: ProviderDeleted, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderDeleted {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderDeleted();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ProviderDeleted>): ProviderDeleted {
+    return ProviderDeleted.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ProviderDeleted>): ProviderDeleted {
+    const message = createBaseProviderDeleted();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
     return message;
   },
 };

@@ -432,6 +432,14 @@ export interface UpdateAccountResponse {
   account?: Account | undefined;
 }
 
+export interface DeleteAccountRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface DeleteAccountResponse {
+}
+
 export interface CreateProviderRequest {
   crmId: string;
   reference: string;
@@ -579,6 +587,27 @@ export interface UpdateProviderRequest {
 }
 
 export interface UpdateProviderResponse {
+  provider?: Provider | undefined;
+}
+
+export interface DeleteProviderRequest {
+  crmId: string;
+  providerId: string;
+  version: number;
+}
+
+export interface DeleteProviderResponse {
+  /** False if it has another version. */
+  deleted: boolean;
+}
+
+export interface ReopenProviderRequest {
+  crmId: string;
+  providerId: string;
+  closedVersion: number;
+}
+
+export interface ReopenProviderResponse {
   provider?: Provider | undefined;
 }
 
@@ -4050,6 +4079,116 @@ export const UpdateAccountResponse: MessageFns<UpdateAccountResponse> = {
   },
 };
 
+function createBaseDeleteAccountRequest(): DeleteAccountRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const DeleteAccountRequest: MessageFns<DeleteAccountRequest> = {
+  encode(message: DeleteAccountRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteAccountRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteAccountRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteAccountRequest>): DeleteAccountRequest {
+    return DeleteAccountRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteAccountRequest>): DeleteAccountRequest {
+    const message = createBaseDeleteAccountRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteAccountResponse(): DeleteAccountResponse {
+  return {};
+}
+
+export const DeleteAccountResponse: MessageFns<DeleteAccountResponse> = {
+  encode(_: DeleteAccountResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteAccountResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteAccountResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteAccountResponse>): DeleteAccountResponse {
+    return DeleteAccountResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<DeleteAccountResponse>): DeleteAccountResponse {
+    const message = createBaseDeleteAccountResponse();
+    return message;
+  },
+};
+
 function createBaseCreateProviderRequest(): CreateProviderRequest {
   return {
     crmId: "",
@@ -5749,6 +5888,276 @@ export const UpdateProviderResponse: MessageFns<UpdateProviderResponse> = {
   },
   fromPartial(object: DeepPartial<UpdateProviderResponse>): UpdateProviderResponse {
     const message = createBaseUpdateProviderResponse();
+    message.provider = (object.provider !== undefined && object.provider !== null)
+      ? Provider.fromPartial(object.provider)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseDeleteProviderRequest(): DeleteProviderRequest {
+  return { crmId: "", providerId: "", version: 0 };
+}
+
+export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
+  encode(message: DeleteProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
+    return DeleteProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
+    const message = createBaseDeleteProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.version = object.version ?? 0;
+    return message;
+  },
+};
+
+function createBaseDeleteProviderResponse(): DeleteProviderResponse {
+  return { deleted: false };
+}
+
+export const DeleteProviderResponse: MessageFns<DeleteProviderResponse> = {
+  encode(message: DeleteProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.deleted !== false) {
+      writer.uint32(8).bool(message.deleted);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.deleted = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
+    return DeleteProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
+    const message = createBaseDeleteProviderResponse();
+    message.deleted = object.deleted ?? false;
+    return message;
+  },
+};
+
+function createBaseReopenProviderRequest(): ReopenProviderRequest {
+  return { crmId: "", providerId: "", closedVersion: 0 };
+}
+
+export const ReopenProviderRequest: MessageFns<ReopenProviderRequest> = {
+  encode(message: ReopenProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.closedVersion !== 0) {
+      writer.uint32(24).uint32(message.closedVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReopenProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReopenProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.closedVersion = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReopenProviderRequest>): ReopenProviderRequest {
+    return ReopenProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReopenProviderRequest>): ReopenProviderRequest {
+    const message = createBaseReopenProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.closedVersion = object.closedVersion ?? 0;
+    return message;
+  },
+};
+
+function createBaseReopenProviderResponse(): ReopenProviderResponse {
+  return { provider: undefined };
+}
+
+export const ReopenProviderResponse: MessageFns<ReopenProviderResponse> = {
+  encode(message: ReopenProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.provider !== undefined) {
+      Provider.encode(message.provider, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReopenProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReopenProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.provider = Provider.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReopenProviderResponse>): ReopenProviderResponse {
+    return ReopenProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReopenProviderResponse>): ReopenProviderResponse {
+    const message = createBaseReopenProviderResponse();
     message.provider = (object.provider !== undefined && object.provider !== null)
       ? Provider.fromPartial(object.provider)
       : undefined;
@@ -8625,6 +9034,17 @@ export const IdentityServiceService = {
       Buffer.from(UpdateAccountResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateAccountResponse => UpdateAccountResponse.decode(value),
   },
+  /** Deletes an account; its reference can be used again. NOT_FOUND (account.not_found), FAILED_PRECONDITION (account.in_use) while it has providers. */
+  deleteAccount: {
+    path: "/scheduling.identity.v1.IdentityService/DeleteAccount" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteAccountRequest): Buffer => Buffer.from(DeleteAccountRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteAccountRequest => DeleteAccountRequest.decode(value),
+    responseSerialize: (value: DeleteAccountResponse): Buffer =>
+      Buffer.from(DeleteAccountResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteAccountResponse => DeleteAccountResponse.decode(value),
+  },
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -8688,6 +9108,36 @@ export const IdentityServiceService = {
     responseSerialize: (value: UpdateProviderResponse): Buffer =>
       Buffer.from(UpdateProviderResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateProviderResponse => UpdateProviderResponse.decode(value),
+  },
+  /**
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
+   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   */
+  deleteProvider: {
+    path: "/scheduling.identity.v1.IdentityService/DeleteProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteProviderRequest): Buffer =>
+      Buffer.from(DeleteProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteProviderRequest => DeleteProviderRequest.decode(value),
+    responseSerialize: (value: DeleteProviderResponse): Buffer =>
+      Buffer.from(DeleteProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteProviderResponse => DeleteProviderResponse.decode(value),
+  },
+  /**
+   * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
+   * NOT_FOUND (provider.not_found) if it was deleted.
+   */
+  reopenProvider: {
+    path: "/scheduling.identity.v1.IdentityService/ReopenProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReopenProviderRequest): Buffer =>
+      Buffer.from(ReopenProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReopenProviderRequest => ReopenProviderRequest.decode(value),
+    responseSerialize: (value: ReopenProviderResponse): Buffer =>
+      Buffer.from(ReopenProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReopenProviderResponse => ReopenProviderResponse.decode(value),
   },
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff: {
@@ -8852,6 +9302,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
   listAccounts: handleServerStreamingCall<ListAccountsRequest, ListAccountsResponse>;
   /** Changes the fields that are given. NOT_FOUND (branch.unknown, account.not_found). */
   updateAccount: handleUnaryCall<UpdateAccountRequest, UpdateAccountResponse>;
+  /** Deletes an account; its reference can be used again. NOT_FOUND (account.not_found), FAILED_PRECONDITION (account.in_use) while it has providers. */
+  deleteAccount: handleUnaryCall<DeleteAccountRequest, DeleteAccountResponse>;
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -8868,6 +9320,16 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * (branch.unknown, provider.not_found).
    */
   updateProvider: handleUnaryCall<UpdateProviderRequest, UpdateProviderResponse>;
+  /**
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
+   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   */
+  deleteProvider: handleUnaryCall<DeleteProviderRequest, DeleteProviderResponse>;
+  /**
+   * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
+   * NOT_FOUND (provider.not_found) if it was deleted.
+   */
+  reopenProvider: handleUnaryCall<ReopenProviderRequest, ReopenProviderResponse>;
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff: handleUnaryCall<ListStaffRequest, ListStaffResponse>;
   /**
@@ -9136,6 +9598,22 @@ export interface IdentityServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateAccountResponse) => void,
   ): ClientUnaryCall;
+  /** Deletes an account; its reference can be used again. NOT_FOUND (account.not_found), FAILED_PRECONDITION (account.in_use) while it has providers. */
+  deleteAccount(
+    request: DeleteAccountRequest,
+    callback: (error: ServiceError | null, response: DeleteAccountResponse) => void,
+  ): ClientUnaryCall;
+  deleteAccount(
+    request: DeleteAccountRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteAccountResponse) => void,
+  ): ClientUnaryCall;
+  deleteAccount(
+    request: DeleteAccountRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteAccountResponse) => void,
+  ): ClientUnaryCall;
   /**
    * Creates a provider. A known reference answers the existing provider unchanged. NOT_FOUND (branch.unknown,
    * provider.owner_not_found, provider.account_not_found), INVALID_ARGUMENT (provider.time_zone_unknown).
@@ -9215,6 +9693,44 @@ export interface IdentityServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UpdateProviderResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
+   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   */
+  deleteProvider(
+    request: DeleteProviderRequest,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+  deleteProvider(
+    request: DeleteProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+  deleteProvider(
+    request: DeleteProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
+   * NOT_FOUND (provider.not_found) if it was deleted.
+   */
+  reopenProvider(
+    request: ReopenProviderRequest,
+    callback: (error: ServiceError | null, response: ReopenProviderResponse) => void,
+  ): ClientUnaryCall;
+  reopenProvider(
+    request: ReopenProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReopenProviderResponse) => void,
+  ): ClientUnaryCall;
+  reopenProvider(
+    request: ReopenProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReopenProviderResponse) => void,
   ): ClientUnaryCall;
   /** The users with access to a provider, its owner first. NOT_FOUND (provider.not_found). */
   listStaff(

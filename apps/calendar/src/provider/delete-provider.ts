@@ -1,0 +1,28 @@
+import { DomainError } from '@scheduling/errors';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { closeProvider } from './close-provider.ts';
+
+/** Whoever uses the provider meanwhile has it deleted anew, or not at all. */
+const maxAttempts = 5;
+
+/**
+ * Deletes a provider of which nothing is left (ADR 43). Customer and calendar first stop to store anything for its
+ * present version, and identity deletes it if it still has that. Whatever ends in between, the next one who needs the
+ * provider opens it with another version, or a repeated deletion completes. Rejects with `provider.not_found`, with
+ * `provider.in_use`, or with `service.unavailable` if others keep using it.
+ */
+export async function deleteProvider(
+  dependencies: CalendarDependencies,
+  { crmId, reference }: { crmId: string; reference: string },
+): Promise<void> {
+  const { identity, customers } = dependencies;
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+    const { id, version } = provider!;
+    await customers.closeProvider({ crmId, providerId: id, version });
+    await closeProvider(dependencies, { crmId, id, version });
+    const { deleted } = await identity.deleteProvider({ crmId, providerId: id, version });
+    if (deleted) return;
+  }
+  throw new DomainError('service.unavailable', { text: 'The provider is being used by others.' });
+}

@@ -1,0 +1,51 @@
+import { DomainError } from '@scheduling/errors';
+import { sql } from 'kysely';
+import type { CustomerDependencies } from './customer.ts';
+
+export interface ProviderClosing {
+  crmId: string;
+  providerId: string;
+  version: number;
+}
+
+/**
+ * From now on no customer is created for this version of a provider, which calendar deletes (ADR 43). Rejects with
+ * `provider.in_use` while it has customers. Those that are provisional do not count: calendar, which closes the provider
+ * afterwards, books for nobody then.
+ */
+export async function closeProvider(
+  { database }: Pick<CustomerDependencies, 'database'>,
+  { crmId, providerId, version }: ProviderClosing,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    // Waits for those who are creating customers.
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`provider ${providerId}`}, 0))`.execute(tx);
+    const { count } = await tx
+      .selectFrom(
+        tx
+          .selectFrom('customer')
+          .select('id')
+          .where('crmId', '=', crmId)
+          .where('providerId', '=', providerId)
+          .where('provisionalUntil', 'is', null)
+          .limit(maxCounted + 1)
+          .as('counted'),
+      )
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    if (count > 0)
+      throw new DomainError('provider.in_use', {
+        text: `The provider cannot be deleted, because it has customers (${count > maxCounted ? 'more than 1,000' : count}).`,
+      });
+    await tx
+      .insertInto('closedProvider')
+      .values({ crmId, providerId, version })
+      .onConflict((conflict) =>
+        conflict.columns(['crmId', 'providerId']).doUpdateSet({ version, closedAt: sql`now()` }),
+      )
+      .execute();
+  });
+}
+
+/** So that counting does not take longer the more there are. */
+const maxCounted = 1_000;
