@@ -10,6 +10,7 @@ import { addErasureCommands } from './commands/erasure-commands.ts';
 import { addHoursCommand } from './commands/hours-command.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
 import { addMailCommand } from './commands/mail-command.ts';
+import { addProviderCommand } from './commands/provider-command.ts';
 import { readConfig } from './config.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -31,6 +32,7 @@ addDeadLetterCommands(
 );
 addMailCommand(program);
 addHoursCommand(program);
+addProviderCommand(program);
 addAuditCommand(program);
 addDoctorCommand(program);
 

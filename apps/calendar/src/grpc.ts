@@ -23,6 +23,7 @@ import {
   ParticipationServiceService,
   ParticipationState,
   PersonServiceService,
+  ProviderErasureServiceService,
   ProviderServiceService,
   ReferenceServiceService,
   SandboxClockServiceService,
@@ -108,6 +109,7 @@ import { requireOwnBooking } from './person/own-booking.ts';
 import type { OwnPlace } from './person/own-place.ts';
 import { getParticipationLink, issueDecisionLink, issueParticipationLink } from './person/participation-link.ts';
 import { deleteProvider } from './provider/delete-provider.ts';
+import { eraseProvider } from './provider/erase-provider.ts';
 import { listReferences } from './reference/list-references.ts';
 import { getSandboxClock, setSandboxClock } from './sandbox/sandbox-clock.ts';
 import { bookSlot, type NewBooking } from './slot/book-slot.ts';
@@ -541,6 +543,12 @@ function hostBlockService(dependencies: CalendarDependencies): HostedService {
 export function hostHoursOverviewService(dependencies: CalendarDependencies): HostedService {
   return hostOperatorService(HoursOverviewServiceService, {
     listHours: async (request) => ({ hours: await listHours(dependencies, request) }),
+  });
+}
+
+export function hostProviderErasureService(dependencies: CalendarDependencies): HostedService {
+  return hostOperatorService(ProviderErasureServiceService, {
+    eraseProvider: (request) => eraseProvider(dependencies, request),
   });
 }
 

@@ -9,7 +9,12 @@ import { startCopyRefresher } from './customer/start-copy-refresher.ts';
 import { migrationSets } from './db/migrate.ts';
 import type { CalendarSchema } from './db/schema.ts';
 import type { CalendarDependencies } from './dependencies.ts';
-import { hostCalendarServices, hostHoursOverviewService, hostMailLinkService } from './grpc.ts';
+import {
+  hostCalendarServices,
+  hostHoursOverviewService,
+  hostMailLinkService,
+  hostProviderErasureService,
+} from './grpc.ts';
 import { createHoursMetrics } from './hours/hours-metrics.ts';
 import { startMaking } from './hours/start-making.ts';
 import { createBookingMetrics } from './participation/booking-metrics.ts';
@@ -62,7 +67,11 @@ export function createCalendarService(config: Config, logger: Logger): Promise<R
       use(startCopyRefresher(dependencies, logger));
       return {
         hosted: hostCalendarServices(dependencies),
-        operators: [hostMailLinkService(dependencies), hostHoursOverviewService(dependencies)],
+        operators: [
+          hostMailLinkService(dependencies),
+          hostHoursOverviewService(dependencies),
+          hostProviderErasureService(dependencies),
+        ],
         subscriptions: calendarSubscriptions(dependencies),
         cleanUps: calendarCleanUps(dependencies, anonymiseAfterDays),
       };

@@ -16,6 +16,7 @@ import {
   ParticipationServiceService,
   ParticipationState,
   PersonServiceService,
+  ProviderErasureServiceService,
   ProviderServiceService,
   SandboxClockServiceService,
   TimeslotServiceService,
@@ -55,6 +56,7 @@ import {
 
 export interface Calendar extends AsyncDisposable {
   providers: RpcClient<typeof ProviderServiceService>;
+  providerErasures: RpcClient<typeof ProviderErasureServiceService>;
   timeslots: ParsingTimeslots;
   appointments: RpcClient<typeof AppointmentServiceService>;
   participations: ParsingParticipations;
@@ -148,6 +150,9 @@ export async function startCalendarBeside(
     const mailLinks = replica.use(
       createClient(MailLinkServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
     );
+    const providerErasures = replica.use(
+      createClient(ProviderErasureServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
+    );
     const hoursOverviews = replica.use(
       createClient(HoursOverviewServiceService, 'calendar', `127.0.0.1:${service.adminPort}`, longTimeout),
     );
@@ -155,6 +160,7 @@ export async function startCalendarBeside(
     const running = replica.move();
     return {
       providers,
+      providerErasures,
       timeslots: parsingTimeslots(timeslots),
       appointments,
       participations: parsingParticipations(participations),

@@ -6,6 +6,19 @@ import type { TestStack } from '@scheduling/test-stack/start-test-stack';
 
 /** Every place that still contains the word: rows of all databases, the files of JetStream, the logs. */
 export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word: string): Promise<string[]> {
+  const found = await findRows(word, stack.info);
+  for (const folder of ['nats', 'logs']) {
+    for (const file of await readdir(join(stack.dataDir, folder), { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const content = await readFile(join(file.parentPath, file.name)).catch(() => Buffer.alloc(0));
+      if (content.includes(word)) found.push(join(folder, file.name));
+    }
+  }
+  return found;
+}
+
+/** The tables of all databases with rows that contain the word. */
+export async function findRows(word: string, info?: TestStack['info']): Promise<string[]> {
   const hex = Buffer.from(word).toString('hex');
   const found: string[] = [];
   for (const database of databaseServices) {
@@ -13,7 +26,7 @@ export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word:
       database,
       `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
       [],
-      stack.info,
+      info,
     );
     const counts = tables.map(
       ({ name }) =>
@@ -23,16 +36,9 @@ export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word:
       database,
       counts.join(' UNION ALL '),
       [`%${word}%`, `%${hex}%`],
-      stack.info,
+      info,
     );
     for (const { name, count } of rows) if (count > 0) found.push(`${count} rows of ${database}.${name}`);
-  }
-  for (const folder of ['nats', 'logs']) {
-    for (const file of await readdir(join(stack.dataDir, folder), { recursive: true, withFileTypes: true })) {
-      if (!file.isFile()) continue;
-      const content = await readFile(join(file.parentPath, file.name)).catch(() => Buffer.alloc(0));
-      if (content.includes(word)) found.push(join(folder, file.name));
-    }
   }
   return found;
 }

@@ -2,6 +2,10 @@ import type { ErrorTable } from './error-table.ts';
 
 /** Errors of timeslots, appointments, series and participations. */
 export const calendarErrors = {
+  'provider.has_future_bookings': {
+    category: 'conflict',
+    text: 'A provider with bookings in the future cannot be erased.',
+  },
   'timeslot.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'timeslot.not_found': { category: 'not_found', text: 'There is no timeslot with this reference.' },
   'timeslot.reference_taken': {

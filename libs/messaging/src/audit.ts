@@ -12,6 +12,7 @@ type Action =
   | 'key.create'
   | 'key.revoke'
   | 'key-revocations.replay'
+  | 'provider.erase'
   | 'user-deletions.replay';
 
 const maxListed = 500;

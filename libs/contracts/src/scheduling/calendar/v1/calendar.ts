@@ -2075,6 +2075,21 @@ export interface DeleteHoursResponse {
   conflicts?: Conflicts | undefined;
 }
 
+export interface EraseProviderRequest {
+  crmId: string;
+  reference: string;
+}
+
+export interface EraseProviderResponse {
+  /** Of this part. */
+  appointments: number;
+  timeslots: number;
+  /** Resources with opening hours, blocks, invitations and calendars. */
+  others: number;
+  /** Nothing is left. */
+  deleted: boolean;
+}
+
 export interface DeleteProviderRequest {
   crmId: string;
   reference: string;
@@ -18570,6 +18585,164 @@ export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
   },
 };
 
+function createBaseEraseProviderRequest(): EraseProviderRequest {
+  return { crmId: "", reference: "" };
+}
+
+export const EraseProviderRequest: MessageFns<EraseProviderRequest> = {
+  encode(message: EraseProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(18).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EraseProviderRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEraseProviderRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EraseProviderRequest>): EraseProviderRequest {
+    return EraseProviderRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EraseProviderRequest>): EraseProviderRequest {
+    const message = createBaseEraseProviderRequest();
+    message.crmId = object.crmId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
+function createBaseEraseProviderResponse(): EraseProviderResponse {
+  return { appointments: 0, timeslots: 0, others: 0, deleted: false };
+}
+
+export const EraseProviderResponse: MessageFns<EraseProviderResponse> = {
+  encode(message: EraseProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.appointments !== 0) {
+      writer.uint32(8).uint32(message.appointments);
+    }
+    if (message.timeslots !== 0) {
+      writer.uint32(16).uint32(message.timeslots);
+    }
+    if (message.others !== 0) {
+      writer.uint32(24).uint32(message.others);
+    }
+    if (message.deleted !== false) {
+      writer.uint32(32).bool(message.deleted);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EraseProviderResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEraseProviderResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.appointments = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.timeslots = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.others = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.deleted = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EraseProviderResponse>): EraseProviderResponse {
+    return EraseProviderResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EraseProviderResponse>): EraseProviderResponse {
+    const message = createBaseEraseProviderResponse();
+    message.appointments = object.appointments ?? 0;
+    message.timeslots = object.timeslots ?? 0;
+    message.others = object.others ?? 0;
+    message.deleted = object.deleted ?? false;
+    return message;
+  },
+};
+
 function createBaseDeleteProviderRequest(): DeleteProviderRequest {
   return { crmId: "", reference: "" };
 }
@@ -21944,6 +22117,71 @@ export const HoursOverviewServiceClient = makeGenericClientConstructor(
 ) as unknown as {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HoursOverviewServiceClient;
   service: typeof HoursOverviewServiceService;
+  serviceName: string;
+};
+
+/** The erasure of a provider with its past. For operators, not for the gateway. */
+export type ProviderErasureServiceService = typeof ProviderErasureServiceService;
+export const ProviderErasureServiceService = {
+  /**
+   * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
+   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
+   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   */
+  eraseProvider: {
+    path: "/scheduling.calendar.v1.ProviderErasureService/EraseProvider" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EraseProviderRequest): Buffer => Buffer.from(EraseProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EraseProviderRequest => EraseProviderRequest.decode(value),
+    responseSerialize: (value: EraseProviderResponse): Buffer =>
+      Buffer.from(EraseProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EraseProviderResponse => EraseProviderResponse.decode(value),
+  },
+} as const;
+
+export interface ProviderErasureServiceServer extends UntypedServiceImplementation {
+  /**
+   * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
+   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
+   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   */
+  eraseProvider: handleUnaryCall<EraseProviderRequest, EraseProviderResponse>;
+}
+
+export interface ProviderErasureServiceClient extends Client {
+  /**
+   * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
+   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
+   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   */
+  eraseProvider(
+    request: EraseProviderRequest,
+    callback: (error: ServiceError | null, response: EraseProviderResponse) => void,
+  ): ClientUnaryCall;
+  eraseProvider(
+    request: EraseProviderRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: EraseProviderResponse) => void,
+  ): ClientUnaryCall;
+  eraseProvider(
+    request: EraseProviderRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: EraseProviderResponse) => void,
+  ): ClientUnaryCall;
+}
+
+export const ProviderErasureServiceClient = makeGenericClientConstructor(
+  ProviderErasureServiceService,
+  "scheduling.calendar.v1.ProviderErasureService",
+) as unknown as {
+  new (
+    address: string,
+    credentials: ChannelCredentials,
+    options?: Partial<ClientOptions>,
+  ): ProviderErasureServiceClient;
+  service: typeof ProviderErasureServiceService;
   serviceName: string;
 };
 

@@ -3543,7 +3543,10 @@ export const CustomerServiceService = {
       Buffer.from(DeleteCustomerResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteCustomerResponse => DeleteCustomerResponse.decode(value),
   },
-  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  /**
+   * For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has
+   * customers.
+   */
   closeProvider: {
     path: "/scheduling.customer.v1.CustomerService/CloseProvider" as const,
     requestStream: false as const,
@@ -3623,7 +3626,10 @@ export interface CustomerServiceServer extends UntypedServiceImplementation {
    * (customer.has_future_appointments) unless those are to be ignored.
    */
   deleteCustomer: handleUnaryCall<DeleteCustomerRequest, DeleteCustomerResponse>;
-  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  /**
+   * For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has
+   * customers.
+   */
   closeProvider: handleUnaryCall<CloseProviderRequest, CloseProviderResponse>;
   /**
    * Requests the erasure of everybody with an e-mail address, in any of its forms, in this CRM: customers of all its providers, participants who were
@@ -3809,7 +3815,10 @@ export interface CustomerServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DeleteCustomerResponse) => void,
   ): ClientUnaryCall;
-  /** For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has customers. */
+  /**
+   * For calendar, which deletes a provider: from now on no customer is created for this version of it. FAILED_PRECONDITION (provider.in_use) while it has
+   * customers.
+   */
   closeProvider(
     request: CloseProviderRequest,
     callback: (error: ServiceError | null, response: CloseProviderResponse) => void,

@@ -9110,8 +9110,8 @@ export const IdentityServiceService = {
     responseDeserialize: (value: Buffer): UpdateProviderResponse => UpdateProviderResponse.decode(value),
   },
   /**
-   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
-   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
+   * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
   deleteProvider: {
     path: "/scheduling.identity.v1.IdentityService/DeleteProvider" as const,
@@ -9321,8 +9321,8 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    */
   updateProvider: handleUnaryCall<UpdateProviderRequest, UpdateProviderResponse>;
   /**
-   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
-   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
+   * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
   deleteProvider: handleUnaryCall<DeleteProviderRequest, DeleteProviderResponse>;
   /**
@@ -9695,8 +9695,8 @@ export interface IdentityServiceClient extends Client {
     callback: (error: ServiceError | null, response: UpdateProviderResponse) => void,
   ): ClientUnaryCall;
   /**
-   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the access
-   * of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
+   * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
+   * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
   deleteProvider(
     request: DeleteProviderRequest,

@@ -1,0 +1,37 @@
+import { type EraseProviderResponse, ProviderErasureServiceService } from '@scheduling/contracts/calendar/v1';
+import { createClient } from '@scheduling/rpc';
+import type { Command } from 'commander';
+import { callOptions } from '../call-options.ts';
+import { addressOf, print, style } from '../terminal.ts';
+
+export function addProviderCommand(program: Command): void {
+  program
+    .command('provider')
+    .description('erase a provider')
+    .command('erase <crmId> <reference>')
+    .description(
+      'delete a provider with its whole past: appointments, timeslots, opening hours, blocks, invitations and calendars. Its customers stay, and are in the way',
+    )
+    .action(eraseProvider);
+}
+
+/** In parts, each of which the service has erased when it answers. */
+async function eraseProvider(crmId: string, reference: string): Promise<void> {
+  using client = createClient(ProviderErasureServiceService, 'calendar', addressOf('calendar'), callOptions());
+  const erased = { appointments: 0, timeslots: 0, others: 0 };
+  try {
+    let part: EraseProviderResponse;
+    do {
+      part = await client.eraseProvider({ crmId, reference });
+      erased.appointments += part.appointments;
+      erased.timeslots += part.timeslots;
+      erased.others += part.others;
+    } while (!part.deleted);
+    print(`${style('green', '✔')} The provider ${reference} is deleted.`);
+  } finally {
+    const { appointments, timeslots, others } = erased;
+    print(
+      `  Erased: ${appointments} appointments with their participations, ${timeslots} timeslots, and ${others} opening hours, blocks, invitations and calendars.`,
+    );
+  }
+}

@@ -1,0 +1,119 @@
+import { DomainError } from '@scheduling/errors';
+import { originJson, recordAction } from '@scheduling/messaging';
+import { callFunction, forgetKeys } from '@scheduling/postgres';
+import { sql, type Transaction } from 'kysely';
+import { timeOf } from '../db/clock.ts';
+import type { CalendarSchema } from '../db/schema.ts';
+import type { CalendarDependencies } from '../dependencies.ts';
+import { deleteProvider } from './delete-provider.ts';
+import { type ProviderRow, requireProvider } from './provider-copy.ts';
+
+/** What a part of an erasure has erased. */
+export interface ErasedPart {
+  appointments: number;
+  timeslots: number;
+  /** Resources with opening hours, blocks, invitations and calendars. */
+  others: number;
+  /** The provider, too: nothing is left. */
+  deleted: boolean;
+}
+
+/** How much of each kind a part erases at most. An appointment may have many participations. */
+const partSize = { appointments: 20, rows: 500 };
+
+/**
+ * Erases a part of what calendar has of a provider, and the provider once there is nothing (ADR 43). Appointments are
+ * deleted as by a CRM: with their participations, and with events, but without mails. Rejects with
+ * `provider.has_future_bookings` while there are any, with `provider.in_use` if only customers are left, and with
+ * `provider.not_found`.
+ */
+export async function eraseProvider(
+  dependencies: CalendarDependencies,
+  { crmId, reference }: { crmId: string; reference: string },
+): Promise<ErasedPart> {
+  const provider = await requireProvider(dependencies, { crmId, providerReference: reference });
+  const part = await dependencies.database.transaction(async (tx) => {
+    await recordAction(tx, 'provider.erase', `${crmId} ${provider.id}`);
+    return erasePart(tx, provider);
+  });
+  if (part.appointments + part.timeslots + part.others > 0) return { ...part, deleted: false };
+  await deleteProvider(dependencies, { crmId, reference });
+  return { ...part, deleted: true };
+}
+
+/** In the order in which bookings take their locks. */
+async function erasePart(tx: Transaction<CalendarSchema>, provider: ProviderRow): Promise<Omit<ErasedPart, 'deleted'>> {
+  await requireNoFutureBookings(tx, provider);
+  let others = 0;
+  for (const table of ['resource_hours', 'resource_block', 'invitation', 'calendar_subscription'])
+    others += (await deleteRows(tx, table, provider)).length;
+  const timeslots = await deleteRows(tx, 'timeslot', provider);
+  await forgetKeys(tx, provider.crmId, timeslots);
+  const appointments = await lockAppointments(tx, provider);
+  // Who has booked before the locks is seen now; the others find no appointment.
+  await requireNoFutureBookings(tx, provider);
+  await deleteAppointments(tx, provider, appointments);
+  return { appointments: appointments.length, timeslots: timeslots.length, others };
+}
+
+async function requireNoFutureBookings(tx: Transaction<CalendarSchema>, { crmId, id }: ProviderRow): Promise<void> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::integer AS count
+      FROM appointment AS a JOIN participation AS p ON p.crm_id = a.crm_id AND p.appointment_id = a.id
+     WHERE a.crm_id = ${crmId} AND a.provider_id = ${id} AND a.ends_at > ${timeOf(crmId)} AND p.state IN ('BOOKED', 'REQUESTED', 'RESERVED')
+       AND (p.reserved_until IS NULL OR p.reserved_until > ${timeOf(crmId)})`.execute(tx);
+  const { count } = rows[0]!;
+  if (count > 0)
+    throw new DomainError('provider.has_future_bookings', {
+      text: `The provider cannot be erased, because it has ${count} bookings in the future.`,
+    });
+}
+
+/** The ids of the deleted rows; empty texts of those that have none. */
+async function deleteRows(
+  tx: Transaction<CalendarSchema>,
+  table: string,
+  { crmId, id }: ProviderRow,
+): Promise<string[]> {
+  const rowId = table === 'resource_hours' ? sql`NULL::uuid` : sql.ref('id');
+  const { rows } = await sql<{ id: string }>`
+    DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${sql.table(table)} WHERE crm_id = ${crmId} AND provider_id = ${id} LIMIT ${partSize.rows} FOR UPDATE))
+    RETURNING ${rowId} AS id`.execute(tx);
+  return rows.map((row) => row.id);
+}
+
+function lockAppointments(
+  tx: Transaction<CalendarSchema>,
+  { crmId, id }: ProviderRow,
+): Promise<{ id: string; reference: string }[]> {
+  return tx
+    .selectFrom('appointment')
+    .select(['id', 'reference'])
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', id)
+    .orderBy('id')
+    .limit(partSize.appointments)
+    .forUpdate()
+    .execute();
+}
+
+async function deleteAppointments(
+  tx: Transaction<CalendarSchema>,
+  { crmId, id: providerId }: ProviderRow,
+  appointments: { id: string; reference: string }[],
+): Promise<void> {
+  const ids = appointments.map(({ id }) => id);
+  const participations = await tx
+    .selectFrom('participation')
+    .select('id')
+    .where('crmId', '=', crmId)
+    .where('appointmentId', '=', sql<string>`ANY(${ids}::uuid[])`)
+    .execute();
+  for (const { reference } of appointments)
+    await callFunction(tx, {
+      name: 'delete_appointments',
+      request: { crmId, providerId, reference, origin: originJson() } as { crmId: string },
+    });
+  await forgetKeys(tx, crmId, [...ids, ...participations.map(({ id }) => id)]);
+}

@@ -1,0 +1,159 @@
+import { CalendarDetails, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  type CalendarUnderTest,
+  freshReference,
+  newAppointment,
+  refusal,
+  startCalendar,
+} from './calendar-under-test.ts';
+import { newHours, newWindow, putHours } from './hours-under-test.ts';
+
+const crmId = 'one';
+let calendar: CalendarUnderTest;
+beforeAll(async () => {
+  calendar = await startCalendar();
+}, 180_000);
+afterAll(() => calendar?.[Symbol.asyncDispose]());
+
+async function createProvider(): Promise<{ id: string; reference: string }> {
+  const reference = freshReference('erased');
+  const { provider } = await calendar.identity.createProvider({
+    crmId,
+    reference,
+    ownerReference: 'owner@crm',
+    accountReference: 'account@crm',
+    name: reference,
+  });
+  return provider!;
+}
+
+const participationOf = (name: string) => ({
+  reference: freshReference('participation'),
+  name,
+  email: `${name}@customers.example`,
+  state: ParticipationState.BOOKED,
+});
+
+/** Everything that a provider can have, with the text in whatever can hold it. */
+async function fill(providerReference: string, text: string, appointments: number): Promise<void> {
+  for (let index = 0; index < appointments; index += 1)
+    await calendar.appointments.createAppointment(
+      newAppointment({
+        providerReference,
+        start: '2020-06-01T10:00',
+        end: '2020-06-01T11:00',
+        description: text,
+        resourceReference: text,
+        participations: [participationOf(`${text}-${index}`)],
+      }),
+    );
+  const timeslots = Array.from({ length: 3 }, (_, index) => ({
+    reference: freshReference('timeslot'),
+    resourceReference: text,
+    start: `2099-06-0${index + 1}T08:00`,
+    end: `2099-06-0${index + 1}T12:00`,
+    raster: 30,
+    defaultCapacity: 1,
+    defaultAcceptBookings: true,
+    state: TimeslotState.BOOKABLE,
+  }));
+  await calendar.timeslots.createTimeslots({ crmId, providerReference, timeslots });
+  const resource = { crmId, providerReference, resourceReference: text };
+  // With more timeslots than a part erases.
+  await putHours(
+    calendar,
+    resource,
+    newHours({ weekly: [newWindow(), newWindow({ from: '13:00', to: '15:00' })], aheadDays: 300 }),
+  );
+  await calendar.blocks.createBlock({ ...resource, start: '2099-06-01T08:00', end: '2099-06-01T09:00', note: text });
+  const reference = freshReference('calendar');
+  await calendar.calendars.createCalendar({ ...resource, reference, details: CalendarDetails.NAMES });
+  await calendar.bookings.updateBookingRules({ crmId, providerReference, minimumNotice: 7, noHorizon: false });
+}
+
+/** The tables of calendar in which a row has the text. */
+async function tablesWith(text: string): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`.execute(
+    calendar.database.kysely,
+  );
+  const found = await Promise.all(
+    rows.map(async ({ name }) => {
+      const { rows: some } = await sql`
+        SELECT FROM ${sql.table(name)} AS it WHERE strpos(it::text, ${text}) > 0 LIMIT 1`.execute(
+        calendar.database.kysely,
+      );
+      return some.length > 0 ? [name] : [];
+    }),
+  );
+  return found.flat().sort();
+}
+
+const erasePart = (reference: string) => calendar.providerErasures.eraseProvider({ crmId, reference });
+
+it('a provider is erased with its past in parts, each of which counts what it has erased', async () => {
+  const { id, reference } = await createProvider();
+  const { reference: other } = await createProvider();
+  await fill(reference, 'erasedtext', 45);
+  await fill(other, 'keptext', 1);
+  const kept = await tablesWith('keptext');
+  expect(await tablesWith('erasedtext')).toEqual(expect.arrayContaining(kept));
+  const total = { appointments: 0, timeslots: 0, others: 0 };
+  let parts = 0;
+  for (let deleted = false; !deleted; parts += 1) {
+    const part = await erasePart(reference);
+    ({ deleted } = part);
+    expect(part.appointments).toBeLessThanOrEqual(20);
+    expect(part.timeslots).toBeLessThanOrEqual(500);
+    for (const kind of ['appointments', 'timeslots', 'others'] as const) total[kind] += part[kind];
+  }
+  expect(parts).toBeGreaterThan(2);
+  expect(total).toEqual({ appointments: 45, timeslots: 603, others: 3 });
+  expect(await tablesWith('erasedtext')).toEqual([]);
+  expect(await tablesWith(reference)).toEqual([]);
+  // Ids, in what says that it is gone.
+  expect(await tablesWith(id)).toEqual(['audit_entry', 'closed_provider', 'outbox']);
+  expect(await tablesWith('keptext')).toEqual(kept);
+  expect((await refusal(erasePart(reference))).code).toBe('provider.not_found');
+});
+
+it('a provider with bookings in the future is not erased, and keeps everything', async () => {
+  const { reference } = await createProvider();
+  const { reference: other } = await createProvider();
+  await fill(reference, 'future', 1);
+  const future = { start: '2098-06-01T10:00', end: '2098-06-01T11:00', capacity: 9 };
+  await calendar.appointments.createAppointment(
+    newAppointment({ ...future, providerReference: reference, participations: ['a', 'b'].map(participationOf) }),
+  );
+  await calendar.appointments.createAppointment(
+    newAppointment({ ...future, providerReference: other, participations: [participationOf('c')] }),
+  );
+  const before = await tablesWith('future');
+  const refused = await refusal(erasePart(reference));
+  expect(refused).toMatchObject({ category: 'conflict', code: 'provider.has_future_bookings' });
+  expect(refused.message).toContain('2 bookings');
+  expect(await tablesWith('future')).toEqual(before);
+});
+
+it('a provider with customers stays until they are deleted', async () => {
+  const { reference } = await createProvider();
+  await fill(reference, 'withcustomer', 1);
+  const customerReference = freshReference('customer');
+  await calendar.customers.createCustomer({ crmId, providerReference: reference, customerReference, userName: 'Ada' });
+  let refused: Awaited<ReturnType<typeof refusal>> | undefined;
+  for (let parts = 0; refused === undefined && parts < 20; parts += 1)
+    refused = await refusal(erasePart(reference)).catch(() => undefined);
+  expect(refused).toMatchObject({ code: 'provider.in_use' });
+  expect(refused!.message).toContain('customers (1)');
+  expect(await tablesWith('withcustomer')).toEqual([]);
+});
+
+it('a provider of another CRM is not erased', async () => {
+  const { reference } = await createProvider();
+  expect((await refusal(calendar.providerErasures.eraseProvider({ crmId: 'two', reference }))).code).toBe(
+    'provider.not_found',
+  );
+  expect(await erasePart(reference)).toMatchObject({ deleted: true });
+});
