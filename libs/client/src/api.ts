@@ -88,6 +88,8 @@ export interface paths {
         /**
          * List the users
          * @description In order of creation. A person who was invited as staff is listed, too: the `reference` is null until the CRM creates a user with this e-mail address. Returns all of them unless `limit` is given.
+         *
+         *     Needs the scope `read`.
          */
         get: operations["listUsers"];
         put?: never;
@@ -173,6 +175,8 @@ export interface paths {
         /**
          * Delete an account
          * @description The reference can be used again. Rejected while the account has providers.
+         *
+         *     Needs the scope `all`.
          */
         delete: operations["deleteAccount"];
         options?: never;
@@ -190,6 +194,8 @@ export interface paths {
         /**
          * List the accounts
          * @description In order of creation. Returns all of them unless `limit` is given.
+         *
+         *     Needs the scope `read`.
          */
         get: operations["listAccounts"];
         put?: never;
@@ -247,6 +253,8 @@ export interface paths {
         /**
          * Delete a provider
          * @description Deletes the provider with its booking rules, the access of its staff, and the webhooks that are for it alone. The reference can be used again. Rejected while it has customers, appointments, also past or cancelled ones, timeslots, opening hours, blocks, invitations or calendars.
+         *
+         *     Needs the scope `all`.
          */
         delete: operations["deleteProvider"];
         options?: never;
@@ -264,6 +272,8 @@ export interface paths {
         /**
          * List the providers
          * @description In order of creation. Returns all of them unless `limit` is given.
+         *
+         *     Needs the scope `read`.
          */
         get: operations["listProviders"];
         put?: never;
@@ -632,6 +642,8 @@ export interface paths {
         /**
          * Change the state of a participation, its metadata, or whether its person did not come
          * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.
+         *
+         *     Needs the scope `book`.
          */
         post: operations["updateParticipation"];
         delete?: never;
@@ -740,6 +752,8 @@ export interface paths {
         /**
          * Book a slot
          * @description Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `off_raster`, `blocked`, `too_soon` or `too_late`.
+         *
+         *     Needs the scope `book`.
          */
         post: operations["createBooking"];
         delete?: never;
@@ -4077,7 +4091,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            /** @description The API key does not permit this: `crm.forbidden`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4933,7 +4947,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            /** @description The API key does not permit this: `crm.forbidden`, `key.scope_insufficient`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4941,7 +4955,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "crm.forbidden";
+                        code?: "crm.forbidden" | "key.scope_insufficient";
                     };
                 };
             };
@@ -5095,7 +5109,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            /** @description The API key does not permit this: `crm.forbidden`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5663,7 +5677,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            /** @description The API key does not permit this: `crm.forbidden`, `key.scope_insufficient`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5671,7 +5685,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "crm.forbidden";
+                        code?: "crm.forbidden" | "key.scope_insufficient";
                     };
                 };
             };
@@ -5827,7 +5841,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The API key belongs to another CRM: `crm.forbidden`. */
+            /** @description The API key does not permit this: `crm.forbidden`. */
             403: {
                 headers: {
                     [name: string]: unknown;

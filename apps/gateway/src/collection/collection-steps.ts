@@ -1,6 +1,6 @@
 /** A request of the collection. Without more, it has the first example of the document as its body. */
 export interface Step {
-  /** As in the document, below the CRM: `GET /user/{reference}`. */
+  /** As in the document, below the CRM: `GET /user/{reference}`, or `GET` for the CRM itself. */
   operation: string;
   /** Of a request that is in the collection more than once. Otherwise it is called what the document calls it. */
   name?: string;
@@ -25,7 +25,9 @@ export const references = {
   userRef: '4711@acme',
   secondUserRef: '4712@acme',
   accountRef: 'main@acme',
+  secondAccountRef: 'second@acme',
   providerRef: 'workshop@acme',
+  secondProviderRef: 'studio@acme',
   resourceRef: 'room-1@acme',
   timeslotRef: 't-1@acme',
   secondTimeslotRef: 't-2@acme',
@@ -42,6 +44,20 @@ export const references = {
   nextMonth: '',
 };
 
+const second = {
+  account: {
+    ownerReference: references.secondUserRef,
+    accountReference: references.secondAccountRef,
+    branch: 'handyman',
+  },
+  provider: {
+    reference: references.secondProviderRef,
+    ownerReference: references.secondUserRef,
+    accountReference: references.secondAccountRef,
+    name: 'Beispiel Studio',
+  },
+};
+
 const provider = '/provider/{providerRef}';
 const timeslot = `${provider}/timeslots/{timeslotRef}`;
 const resource = `${provider}/resource/{resourceRef}`;
@@ -51,18 +67,20 @@ const booking = { path: { participationRef: 'bookingRef' } };
 
 /** Every operation, in an order in which each of them succeeds in a sandbox that has nothing yet. */
 export const folders: readonly Folder[] = [
+  ['CRM', ['GET']],
   [
     'Users',
     [
       'POST /user',
+      'GET /users',
       'GET /user/{reference}',
       'PUT /user/{reference}',
       'POST /user/{reference}/verification',
       'GET /user/{reference}/verification',
     ],
   ],
-  ['Accounts', ['POST /account', 'GET /account/{reference}', 'PUT /account/{reference}']],
-  ['Providers', ['POST /provider', 'GET /provider/{reference}', 'PUT /provider/{reference}']],
+  ['Accounts', ['POST /account', 'GET /accounts', 'GET /account/{reference}', 'PUT /account/{reference}']],
+  ['Providers', ['POST /provider', 'GET /providers', 'GET /provider/{reference}', 'PUT /provider/{reference}']],
   [
     'Staff',
     [
@@ -80,7 +98,6 @@ export const folders: readonly Folder[] = [
       { operation: `POST ${provider}/staff`, body: { reference: references.secondUserRef } },
       `GET ${provider}/staff`,
       { operation: `DELETE ${provider}/staff/{userRef}`, ...secondUser },
-      { operation: 'DELETE /user/{reference}', ...secondUser },
     ],
   ],
   [
@@ -199,7 +216,7 @@ export const folders: readonly Folder[] = [
   ['Events', ['GET /events']],
   ['Sandbox', ['GET /sandbox/clock', 'PUT /sandbox/clock', 'GET /sandbox/mails']],
   [
-    'Clean up',
+    'Deletion',
     [
       `DELETE ${provider}/appointments`,
       `DELETE ${provider}/appointments/withoutNotification`,
@@ -210,6 +227,11 @@ export const folders: readonly Folder[] = [
         keeps: { erasureId: 'body.erasure.id' },
       },
       'GET /erasures/{erasureId}',
+      { operation: 'POST /account', name: 'Create a second account', body: second.account },
+      { operation: 'POST /provider', name: 'Create a second provider', body: second.provider },
+      { operation: 'DELETE /provider/{reference}', path: { reference: 'secondProviderRef' } },
+      { operation: 'DELETE /account/{reference}', path: { reference: 'secondAccountRef' } },
+      { operation: 'DELETE /user/{reference}', ...secondUser },
     ],
   ],
 ];

@@ -56,7 +56,7 @@ export function accountRoutes(
       return { 'api-info': apiInfoValue, account: account! };
     });
 
-    app.delete('/account/:reference', { schema: deleteAccountSchema }, async (request, reply) => {
+    app.delete('/account/:reference', { schema: deleteAccountSchema, config: needsAll }, async (request, reply) => {
       await identity.deleteAccount(request.params);
       return reply.code(204).send(null);
     });

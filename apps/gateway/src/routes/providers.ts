@@ -66,7 +66,7 @@ export function providerRoutes(
       return { 'api-info': apiInfoValue, provider: presentProvider(provider!) };
     });
 
-    app.delete('/provider/:reference', { schema: deleteProviderSchema }, async (request, reply) => {
+    app.delete('/provider/:reference', { schema: deleteProviderSchema, config: needsAll }, async (request, reply) => {
       await providers.deleteProvider(request.params);
       return reply.code(204).send(null);
     });
