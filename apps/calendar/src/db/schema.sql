@@ -2158,6 +2158,9 @@ BEGIN
    WHERE step BETWEEN 0 AND last_step;
   RETURN error_answer('slot.unavailable', jsonb_build_object(
     'reason', 'off_raster', 'text', format('%s: the nearest starts of a slot of %s minutes are %s. List the slots to see what is free.', steps, minutes, starts)));
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION public.note_error(request jsonb, target appointment, present participation, new_state text)
  RETURNS jsonb
  LANGUAGE plpgsql
