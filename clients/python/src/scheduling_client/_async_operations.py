@@ -19,12 +19,23 @@ class AsyncOperations(ABC):
     @abstractmethod
     def _iterate(self, call: Call[list[Result]]) -> AsyncIterator[Result]: ...
 
+    async def get_crm(self, *, prefer: str | None = None) -> types.GetCrmResponse:
+        """Get the CRM and the key.
+
+        The CRM as its operator has set it up, and the API key of the request. A change of the settings shows within 30 seconds.
+
+        Needs the scope `read`.
+        """
+        return await self._call(Call[types.GetCrmResponse]("GET", "", headers={"Prefer": prefer}))
+
     async def create_user(
         self, body: types.NewUser, *, idempotency_key: str | None = None, prefer: str | None = None
     ) -> types.CreateUserResponse:
         """Create a user.
 
         Creates a user, or finds an existing one. A known `reference` updates phone, mobile and names: absent fields keep their value, `null` clears. An e-mail address that another user has is replaced by a derived one. A person who was invited as staff gets the reference, and a verification mail, for which the limits of verification mails apply. The cookie `SERVICE_LANG` (`de`, `en`) sets the language of a new user.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateUserResponse](
@@ -36,6 +47,8 @@ class AsyncOperations(ABC):
         """Get a user.
 
         The user with this reference.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetUserResponse](
@@ -49,6 +62,8 @@ class AsyncOperations(ABC):
         """Update a user.
 
         Absent fields keep their value; `null` clears an optional field. A new e-mail address is not verified, and gets a verification mail, for which the limits of verification mails apply.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateUserResponse](
@@ -64,6 +79,8 @@ class AsyncOperations(ABC):
         """Delete a user.
 
         Deletes all personal data, and the access to providers. Rejected while the user owns an account or a provider.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -75,12 +92,25 @@ class AsyncOperations(ABC):
             )
         )
 
+    async def list_users(
+        self, query: types.ListUsersQuery | None = None, *, prefer: str | None = None
+    ) -> list[types.User]:
+        """List the users.
+
+        In order of creation. A person who was invited as staff is listed, too: the `reference` is null until the CRM creates a user with this e-mail address. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
+        """
+        return await self._call(Call[list[types.User]]("GET", "/users", query=query, headers={"Prefer": prefer}))
+
     async def request_verification(
         self, reference: str, *, idempotency_key: str | None = None, prefer: str | None = None
     ) -> None:
         """Send a verification mail.
 
         Sends the user a mail with a link to confirm the e-mail address. The links of earlier mails stop working. One mail a minute and five in 24 hours can be sent to a user, and by a CRM to a mailbox; past that 429, with the time to wait in `Retry-After`. The request has no body.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -97,6 +127,8 @@ class AsyncOperations(ABC):
         """Get the verification of an e-mail address.
 
         Whether the person has confirmed the e-mail address of the user, and when the last verification mail was requested.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetUserVerificationResponse](
@@ -113,6 +145,8 @@ class AsyncOperations(ABC):
         """Create an account.
 
         If the `accountReference` exists, returns the existing account unchanged.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateAccountResponse](
@@ -124,6 +158,8 @@ class AsyncOperations(ABC):
         """Get an account.
 
         The account with this reference, with its invoice data.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetAccountResponse](
@@ -137,6 +173,8 @@ class AsyncOperations(ABC):
         """Update an account.
 
         Absent fields keep their value; `null` clears an optional field. The owner and the reference cannot be changed.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateAccountResponse](
@@ -148,12 +186,42 @@ class AsyncOperations(ABC):
             )
         )
 
+    async def delete_account(self, reference: str, *, prefer: str | None = None) -> None:
+        """Delete an account.
+
+        The reference can be used again. Rejected while the account has providers.
+
+        Needs the scope `all`.
+        """
+        return await self._call(
+            Call[None](
+                "DELETE",
+                "/account/{reference}",
+                path_parameters={"reference": reference},
+                headers={"Prefer": prefer},
+                succeeds_if_gone=True,
+            )
+        )
+
+    async def list_accounts(
+        self, query: types.ListAccountsQuery | None = None, *, prefer: str | None = None
+    ) -> list[types.Account]:
+        """List the accounts.
+
+        In order of creation. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
+        """
+        return await self._call(Call[list[types.Account]]("GET", "/accounts", query=query, headers={"Prefer": prefer}))
+
     async def create_provider(
         self, body: types.NewProvider, *, idempotency_key: str | None = None, prefer: str | None = None
     ) -> types.CreateProviderResponse:
         """Create a provider.
 
         If the `reference` exists, returns the existing provider unchanged.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateProviderResponse](
@@ -165,6 +233,8 @@ class AsyncOperations(ABC):
         """Get a provider.
 
         The provider with this reference, with its time zone.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetProviderResponse](
@@ -178,6 +248,8 @@ class AsyncOperations(ABC):
         """Update a provider.
 
         Absent fields keep their value; `null` clears an optional field. A new time zone applies to the date-times of later requests and to later e-mails; stored instants do not change. Owner, account and reference cannot be changed.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateProviderResponse](
@@ -189,10 +261,42 @@ class AsyncOperations(ABC):
             )
         )
 
+    async def delete_provider(self, reference: str, *, prefer: str | None = None) -> None:
+        """Delete a provider.
+
+        Deletes the provider with its booking rules, the access of its staff, and the webhooks that are for it alone. The reference can be used again. Rejected while it has customers, appointments, also past or cancelled ones, timeslots, opening hours, blocks, invitations or calendars.
+
+        Needs the scope `all`.
+        """
+        return await self._call(
+            Call[None](
+                "DELETE",
+                "/provider/{reference}",
+                path_parameters={"reference": reference},
+                headers={"Prefer": prefer},
+                succeeds_if_gone=True,
+            )
+        )
+
+    async def list_providers(
+        self, query: types.ListProvidersQuery | None = None, *, prefer: str | None = None
+    ) -> list[types.Provider]:
+        """List the providers.
+
+        In order of creation. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
+        """
+        return await self._call(
+            Call[list[types.Provider]]("GET", "/providers", query=query, headers={"Prefer": prefer})
+        )
+
     async def list_staff(self, provider_ref: str, *, prefer: str | None = None) -> list[types.User]:
         """List the staff of a provider.
 
         All users with access to the provider, the owner first.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.User]](
@@ -214,6 +318,8 @@ class AsyncOperations(ABC):
         """Add a member of staff.
 
         Gives an existing user access, or invites a person. Adding the same member again has no effect.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.AddStaffResponse](
@@ -229,6 +335,8 @@ class AsyncOperations(ABC):
         """Remove a member of staff.
 
         The owner always has access and cannot be removed.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -251,6 +359,8 @@ class AsyncOperations(ABC):
         """Create timeslots.
 
         Creates all of them or none. If a `reference` exists with the same content, the existing timeslot is returned.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[list[types.Timeslot]](
@@ -268,6 +378,8 @@ class AsyncOperations(ABC):
         """List the timeslots of a resource.
 
         Timeslots that overlap the period, ordered by start, each with its appointments.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Timeslot]](
@@ -285,6 +397,8 @@ class AsyncOperations(ABC):
         """Update a timeslot.
 
         Changes only the given fields. One that was made from opening hours is left alone by them from then on.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateTimeslotResponse](
@@ -300,6 +414,8 @@ class AsyncOperations(ABC):
         """Delete a timeslot.
 
         Its appointments must be cancelled or deleted first.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -317,6 +433,8 @@ class AsyncOperations(ABC):
         """Set the opening hours of a resource.
 
         Replaces them, and makes their timeslots, which are `BOOKABLE`. Timeslots of earlier hours that are in the new ones, too, keep their references. Of the others that are not over, those with appointments are hidden (`CREATED`), and the rest are removed. `conflicts` are the appointments outside the windows that start within 400 days. Repeating it changes nothing.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.PutHoursResponse](
@@ -334,6 +452,8 @@ class AsyncOperations(ABC):
         """Get the opening hours of a resource.
 
         As they were set.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetHoursResponse](
@@ -350,6 +470,8 @@ class AsyncOperations(ABC):
         """Delete the opening hours of a resource.
 
         Removes or hides their timeslots, as hours without windows do. Can be repeated.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.DeleteHoursResponse](
@@ -366,6 +488,8 @@ class AsyncOperations(ABC):
         """Set the same opening hours for several resources.
 
         Sets the hours of all of them or of none. `conflicts` are those of all of them together.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.PutHoursOfResourcesResponse](
@@ -389,6 +513,8 @@ class AsyncOperations(ABC):
         """Block a period of a resource.
 
         Once the response has arrived, no booking can start in the period any more, neither in a timeslot nor in an open appointment. What has been booked stays: `conflicts` are the active appointments that overlap the period. The CRM can still create appointments and participations in it. If the `reference` exists with the same content, the existing block is returned.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateBlockResponse](
@@ -406,6 +532,8 @@ class AsyncOperations(ABC):
         """List the blocks of a resource.
 
         Blocks that overlap the period, ordered by start. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Block]](
@@ -423,6 +551,8 @@ class AsyncOperations(ABC):
         """Delete a block.
 
         The period can be booked again at once.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -440,6 +570,8 @@ class AsyncOperations(ABC):
         """List the appointments of a provider.
 
         Active and cancelled appointments unless `state` is given, ordered by start. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Appointment]](
@@ -462,6 +594,8 @@ class AsyncOperations(ABC):
         """Create an appointment or a series.
 
         A body with `series_data` creates a series and returns an array. If the `reference` exists with the same content, the existing appointment is returned. No e-mail is sent.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateAppointmentResponse | list[types.Appointment]](
@@ -484,6 +618,8 @@ class AsyncOperations(ABC):
         """Cancel an appointment.
 
         Also cancels all its participations and notifies the participants. Repeating it has no effect and sends no e-mail. Arguments are accepted in the body or in the query.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CancelAppointmentResponse](
@@ -502,6 +638,8 @@ class AsyncOperations(ABC):
         """Get an appointment.
 
         An appointment with all its participations.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetAppointmentResponse](
@@ -524,6 +662,8 @@ class AsyncOperations(ABC):
         """Update an appointment.
 
         Absent fields keep their value; `null` clears a text or the address. If the time, the description or the address changes, participants who are `BOOKED` or `REQUESTED` get an e-mail, which calendar programs show as the same event.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateAppointmentResponse](
@@ -547,6 +687,8 @@ class AsyncOperations(ABC):
         """Delete an appointment or a series without notification.
 
         For administrative corrections: nobody is notified. Arguments are accepted in the body or in the query.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -566,6 +708,8 @@ class AsyncOperations(ABC):
         """List the participations of a provider.
 
         Participations in any state, ordered by the start of the appointment, without expired reservations. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Participation]](
@@ -589,6 +733,8 @@ class AsyncOperations(ABC):
         """Create a participation.
 
         `BOOKED` and `RESERVED` take a seat; a reservation expires after 3 minutes. If the `reference` exists, the existing participation moves to the given state.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.CreateParticipationResponse](
@@ -607,6 +753,8 @@ class AsyncOperations(ABC):
         """Get a participation.
 
         A participation with its current state, its customer and its messages.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetParticipationResponse](
@@ -627,9 +775,11 @@ class AsyncOperations(ABC):
         idempotency_key: str | None = None,
         prefer: str | None = None,
     ) -> types.UpdateParticipationResponse:
-        """Move a participation to another state.
+        """Change the state of a participation, its metadata, or whether its person did not come.
 
-        Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect.
+        Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.UpdateParticipationResponse](
@@ -648,6 +798,8 @@ class AsyncOperations(ABC):
         """List the mails about a participation.
 
         What became of each mail, without its text and address, for 30 days after it was sent or given up. At most the 500 newest.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Mail]](
@@ -670,6 +822,8 @@ class AsyncOperations(ABC):
         """Send a mail again.
 
         Writes a mail that was sent or given up again, from the present data and to the present address, and sends it as a new one. Its calendar file stands for the same event. Only while the participation has not changed since, and only one copy at a time.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.ResendMailResponse](
@@ -686,6 +840,8 @@ class AsyncOperations(ABC):
         """Get the person’s link to a participation.
 
         The address of the page on which the person sees, moves and cancels the booking, for an SMS or a portal of the CRM. Whoever has it can do that, so give it to nobody else. It works until the person’s e-mail address changes, and at most until 30 days after the end of the appointment. 404 `link.not_found` if no link works any more, or if the participation is `DELETED`. It does not depend on the rule `selfService`, which says whether mails have such a link.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.GetParticipationLinkResponse](
@@ -702,6 +858,8 @@ class AsyncOperations(ABC):
         """List what can be booked.
 
         Free places, which are steps of the raster of a `BOOKABLE` timeslot that no active appointment of the resource overlaps or is too near to, and open appointments, which are publicly bookable and have a free seat. Neither overlaps a block. Ordered by start. Whatever is listed can be booked until somebody else books it.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Slot]](
@@ -724,7 +882,9 @@ class AsyncOperations(ABC):
     ) -> types.CreateBookingResponse:
         """Book a slot.
 
-        Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `blocked`, `too_soon` or `too_late`.
+        Takes a seat in the open appointment of the slot, or makes an appointment there. If the `reference` exists for the same place and customer, the booking is returned as it is. `slot.unavailable` has a `reason`: `taken`, `full`, `private`, `closed`, `off_raster`, `blocked`, `too_soon` or `too_late`.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.CreateBookingResponse](
@@ -750,6 +910,8 @@ class AsyncOperations(ABC):
         """Move a booking to another slot, or confirm a hold.
 
         With a slot, a `BOOKED` or `REQUESTED` participation moves there, and its customer gets one e-mail, which calendar programs show as the same event. With the state `BOOKED`, a `RESERVED` one is confirmed, for the customer in the request if it has none yet. The fields of the two cannot be combined. A rejected change has no effect.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.ChangeBookingResponse](
@@ -766,6 +928,8 @@ class AsyncOperations(ABC):
         """Get the booking rules of a provider.
 
         Rules that were never set have their defaults.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetBookingRulesResponse](
@@ -782,6 +946,8 @@ class AsyncOperations(ABC):
         """Set booking rules of a provider.
 
         Sets only the given rules. With `page`, everybody who knows its address can book the `offers` there, at once, unless `access` is `INVITED`.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateBookingRulesResponse](
@@ -804,6 +970,8 @@ class AsyncOperations(ABC):
         """Create a calendar subscription.
 
         Makes a URL at which calendar programs such as Google Calendar, Apple Calendar and Outlook read the appointments of the provider. A provider can have 100.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateCalendarResponse](
@@ -819,6 +987,8 @@ class AsyncOperations(ABC):
         """List the calendar subscriptions of a provider.
 
         All of them, without their URLs.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Calendar]](
@@ -833,6 +1003,8 @@ class AsyncOperations(ABC):
         """Delete a calendar subscription.
 
         Its URL is dead at once. What calendar programs have read, they keep.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -850,6 +1022,8 @@ class AsyncOperations(ABC):
         """Replace the URL of a calendar subscription.
 
         The previous URL is dead at once.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.ReplaceCalendarSecretResponse](
@@ -866,6 +1040,8 @@ class AsyncOperations(ABC):
         """List the customers of a provider.
 
         In order of creation. Returns all of them unless `limit` is given.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.Customer]](
@@ -888,6 +1064,8 @@ class AsyncOperations(ABC):
         """Create a customer.
 
         If the `customerReference` exists, returns the existing customer unchanged.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.CreateCustomerResponse](
@@ -905,6 +1083,8 @@ class AsyncOperations(ABC):
         """Get a customer.
 
         The contact data of a customer. The response for an unknown customer is 204, which is not an error.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetCustomerResponse | None](
@@ -921,6 +1101,8 @@ class AsyncOperations(ABC):
         """Update a customer.
 
         Absent fields keep their value; `null` clears an optional field. A new `customerReference` changes the reference.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.UpdateCustomerResponse](
@@ -944,6 +1126,8 @@ class AsyncOperations(ABC):
         """Delete a customer.
 
         Deletes all personal data; past bookings are kept anonymously. Rejected while the customer has future appointments, unless `ignoreFutureAppointments` is present: then the customer is removed from them and notified by e-mail, if the CRM is configured to do so.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[None](
@@ -969,6 +1153,8 @@ class AsyncOperations(ABC):
         """Invite a customer to book on the booking page.
 
         Makes a URL at which the customer books the offers of a product, without saying who they are. It works until the e-mail address of the customer changes, and at most until `expiresAt`. A customer can have 100 invitations that have not expired.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[types.CreateInvitationResponse](
@@ -986,6 +1172,8 @@ class AsyncOperations(ABC):
         """List the invitations of a customer.
 
         Those that have not expired, at most 100. If the e-mail address of the customer has changed, each has another URL.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[list[types.CustomerInvitation]](
@@ -1002,6 +1190,8 @@ class AsyncOperations(ABC):
         """Delete an invitation.
 
         Its URL is dead at once. What was booked by it stays.
+
+        Needs the scope `book`.
         """
         return await self._call(
             Call[None](
@@ -1023,6 +1213,8 @@ class AsyncOperations(ABC):
         """Erase everybody with an e-mail address.
 
         Deletes the customers of all providers of the CRM with this address, in any of its forms, with their future appointments; removes participants embedded in appointments in the same way; and deletes mails that wait. Users are not affected. Repeating the request is safe.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.RequestErasureResponse](
@@ -1034,6 +1226,8 @@ class AsyncOperations(ABC):
         """Get an erasure.
 
         Which services have confirmed that they no longer have any data of the person.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetErasureResponse](
@@ -1047,6 +1241,8 @@ class AsyncOperations(ABC):
         """List events.
 
         What happened in the CRM in the last 30 days, oldest first. The `Link` header always names the next page: follow it. If it is the URL that was just requested, nothing new has happened yet; request it again a few seconds later.
+
+        Needs the scope `read`.
         """
         return await self._call(Call[list[types.Event]]("GET", "/events", query=query, headers={"Prefer": prefer}))
 
@@ -1056,6 +1252,8 @@ class AsyncOperations(ABC):
         """Create a webhook.
 
         Every event from now on is sent to the URL in a POST request of its own, one after the other, signed as in Standard Webhooks 1.0 with the `secret` in the response. A CRM can have 10 webhooks.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.CreateWebhookResponse](
@@ -1067,6 +1265,8 @@ class AsyncOperations(ABC):
         """List webhooks.
 
         All webhooks of the CRM, without their secrets.
+
+        Needs the scope `read`.
         """
         return await self._call(Call[list[types.Webhook]]("GET", "/webhooks", headers={"Prefer": prefer}))
 
@@ -1074,6 +1274,8 @@ class AsyncOperations(ABC):
         """Get a webhook.
 
         A webhook without its secret. `state`, `failedAttempts` and `nextAttemptAt` tell how its deliveries are going.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetWebhookResponse](
@@ -1087,6 +1289,8 @@ class AsyncOperations(ABC):
         """Update a webhook.
 
         Changes what is given, and sends the next event at once. `after` makes it continue behind another event, to send events again or to leave some out. A disabled webhook that is enabled continues where it stopped.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.UpdateWebhookResponse](
@@ -1102,6 +1306,8 @@ class AsyncOperations(ABC):
         """Delete a webhook.
 
         No more events are sent. A request that is under way is not recalled.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[None](
@@ -1119,6 +1325,8 @@ class AsyncOperations(ABC):
         """Replace the secret of a webhook.
 
         For 24 hours every event is signed with the previous secret, too.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.RotateSecretResponse](
@@ -1135,6 +1343,8 @@ class AsyncOperations(ABC):
         """Test a webhook.
 
         Sends an event of the type `webhook.test`, once, also to a disabled webhook. What came of it is among the attempts, after 10 seconds at the latest.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.TestWebhookResponse](
@@ -1151,6 +1361,8 @@ class AsyncOperations(ABC):
         """List the attempts of a webhook.
 
         What was sent in the last 7 days, newest first; 100 unless `limit` is given.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[list[types.WebhookAttempt]](
@@ -1166,6 +1378,8 @@ class AsyncOperations(ABC):
         """Get the clock of a sandbox.
 
         The sandbox’s current time.
+
+        Needs the scope `read`.
         """
         return await self._call(
             Call[types.GetSandboxClockResponse]("GET", "/sandbox/clock", headers={"Prefer": prefer})
@@ -1177,6 +1391,8 @@ class AsyncOperations(ABC):
         """Set the clock of a sandbox.
 
         The clock continues from there. Reservations, booking rules, the list of slots, archiving and retention follow it; reservations that have expired by the new time are removed. `null` sets it to the real time.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[types.SetSandboxClockResponse]("PUT", "/sandbox/clock", body=body, headers={"Prefer": prefer})
@@ -1188,10 +1404,39 @@ class AsyncOperations(ABC):
         """List the mails of a sandbox.
 
         The mails that would have been sent, newest first, for 7 days. Mails to a person who has been erased are deleted. At most 20, or `limit` if that is smaller.
+
+        Needs the scope `all`.
         """
         return await self._call(
             Call[list[types.SandboxMail]]("GET", "/sandbox/mails", query=query, headers={"Prefer": prefer})
         )
+
+    def iter_users(
+        self, query: types.ListUsersQuery | None = None, *, prefer: str | None = None
+    ) -> AsyncIterator[types.User]:
+        """Every element of `list_users`, from page to page as they are needed.
+
+        `limit` is the size of a page, 100 by default.
+        """
+        return self._iterate(Call[list[types.User]]("GET", "/users", query=query, headers={"Prefer": prefer}))
+
+    def iter_accounts(
+        self, query: types.ListAccountsQuery | None = None, *, prefer: str | None = None
+    ) -> AsyncIterator[types.Account]:
+        """Every element of `list_accounts`, from page to page as they are needed.
+
+        `limit` is the size of a page, 100 by default.
+        """
+        return self._iterate(Call[list[types.Account]]("GET", "/accounts", query=query, headers={"Prefer": prefer}))
+
+    def iter_providers(
+        self, query: types.ListProvidersQuery | None = None, *, prefer: str | None = None
+    ) -> AsyncIterator[types.Provider]:
+        """Every element of `list_providers`, from page to page as they are needed.
+
+        `limit` is the size of a page, 100 by default.
+        """
+        return self._iterate(Call[list[types.Provider]]("GET", "/providers", query=query, headers={"Prefer": prefer}))
 
     def iter_timeslots(
         self, provider_ref: str, resource_ref: str, query: types.ListTimeslotsQuery, *, prefer: str | None = None

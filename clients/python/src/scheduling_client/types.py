@@ -7,32 +7,48 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from typing_extensions import NotRequired
 
 
-class NewUser(TypedDict):
-    reference: str
-    """Unique, `uniqueId@platformName`."""
-    email: str
-    username: str
-    """Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \\` are forbidden."""
-    lastName: str
-    firstName: NotRequired[str | None]
-    phone: NotRequired[str | None]
-    """Landline number."""
-    mobile: NotRequired[str | None]
-
-
 class ApiInfo(TypedDict):
     version: str
 
 
-class User(TypedDict):
-    reference: str | None
-    """Null for an invited user that no CRM has given a reference yet."""
-    email: str
-    username: str
-    lastName: str
-    firstName: str | None
-    phone: str | None
-    mobile: str | None
+class Crm(TypedDict):
+    crmId: str
+    name: str
+    sandbox: bool
+    """Whether it is for tests: its mails reach nobody, and its clock can be set."""
+    language: str
+    """Of mails and of new users, unless they have their own: a BCP 47 tag."""
+    timeZone: str
+    """Of providers that are created without one: an IANA name."""
+    requestsPerMinute: int | None
+    """How many requests a key can send in a minute; null: no limit."""
+    anonymiseAfterDays: int | None
+    """How many days after their appointment bookings are anonymised; null: the CRM has no period of its own."""
+    notifyOnCustomerDeletion: bool
+    """Whether customers who are deleted while they have future appointments get a mail."""
+    senderName: str
+    """Of its mails."""
+    senderAddress: str | None
+    """Of its mails; null: that of the service."""
+    logoUrl: str | None
+    """At the top of its mails; null: none."""
+    colour: str | None
+    """Background of white text in its mails, as `#rrggbb`; null: that of the service."""
+    imprint: str | None
+    """Lines at the foot of its mails and pages; null: none."""
+    privacyUrl: str | None
+    """Its privacy notice, which pages link to; null: none."""
+
+
+class ApiKey(TypedDict):
+    prefix: str
+    """Its first characters, by which people distinguish keys."""
+    scope: Literal["read", "book", "all"]
+    """What it permits. Each scope includes the ones before it."""
+    createdAt: str
+    """UTC, `YYYY-MM-DDThh:mm:ssZ`."""
+    expiresAt: str | None
+    """When it stops working; UTC, `YYYY-MM-DDThh:mm:ssZ`. Null: never."""
 
 
 class InvalidField(TypedDict):
@@ -58,6 +74,30 @@ class Problem(TypedDict):
     """A more specific cause, for the codes that have one."""
     errors: NotRequired[list[InvalidField]]
     """Every invalid field."""
+
+
+class NewUser(TypedDict):
+    reference: str
+    """Unique, `uniqueId@platformName`."""
+    email: str
+    username: str
+    """Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \\` are forbidden."""
+    lastName: str
+    firstName: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    """Landline number."""
+    mobile: NotRequired[str | None]
+
+
+class User(TypedDict):
+    reference: str | None
+    """Null for an invited user that no CRM has given a reference yet."""
+    email: str
+    username: str
+    lastName: str
+    firstName: str | None
+    phone: str | None
+    mobile: str | None
 
 
 class UserChange(TypedDict):
@@ -285,6 +325,10 @@ class Participation(TypedDict):
     state: Literal["RESERVED", "REQUESTED", "BOOKED", "CANCELED", "DELETED"]
     messages: list[str] | None
     """Messages sent with the participation, also by the person on cancelling by their link, oldest first."""
+    metadata: dict[str, Any] | None
+    """What the CRM notes of it. No person sees it."""
+    noShow: bool
+    """Whether the CRM has noted that the person did not come."""
     expiresAt: NotRequired[str]
     """When the reservation expires; only present in the state `RESERVED`."""
     attendanceConfirmedAt: NotRequired[str]
@@ -312,6 +356,8 @@ class Appointment(TypedDict):
     end: str
     """UTC, `YYYY-MM-DDThh:mm:ssZ`."""
     notes: str | None
+    metadata: dict[str, Any] | None
+    """What the CRM notes of it. No person sees it."""
     participations: list[Participation]
     price: Price | None
     productReference: str
@@ -535,6 +581,8 @@ class NewAppointmentParticipation(TypedDict):
     mobile: NotRequired[str | None]
     note: NotRequired[str | None]
     state: Literal["RESERVED", "REQUESTED", "BOOKED", "CANCELED", "DELETED"]
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class NewAppointment(TypedDict):
@@ -559,6 +607,8 @@ class NewAppointment(TypedDict):
     notes: NotRequired[str | None]
     address: NotRequired[NewAddress1]
     price: NotRequired[NewPrice | None]
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the appointment, or of each one of a series. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
     participations: NotRequired[list[NewAppointmentParticipation] | None]
     """Participants without a customer record. They are never rejected for lack of capacity."""
 
@@ -591,6 +641,7 @@ NewSeries = TypedDict(
         "notes": NotRequired[str | None],
         "address": NotRequired[NewAddress1],
         "price": NotRequired[NewPrice | None],
+        "metadata": NotRequired[dict[str, str]],
     },
 )
 
@@ -615,6 +666,8 @@ class AppointmentChange(TypedDict):
     """Reference of the responsible user."""
     notes: NotRequired[str | None]
     address: NotRequired[NewAddress1]
+    metadata: NotRequired[dict[str, str]]
+    """Replaces all pairs; `null` clears them. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class Deletion(TypedDict):
@@ -630,12 +683,18 @@ class NewParticipation(TypedDict):
     state: Literal["RESERVED", "REQUESTED", "BOOKED", "CANCELED", "DELETED"]
     message: NotRequired[str | None]
     """Text for the e-mail to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class ParticipationChange(TypedDict):
-    state: Literal["RESERVED", "REQUESTED", "BOOKED", "CANCELED", "DELETED"]
+    state: NotRequired[Literal["RESERVED", "REQUESTED", "BOOKED", "CANCELED", "DELETED"]]
     message: NotRequired[str | None]
     """Text for the e-mail to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """Replaces all pairs; `null` clears them. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
+    noShow: NotRequired[bool]
+    """Whether the person did not come: only of a `BOOKED` participation, from the start of its appointment on. `false` takes it back."""
 
 
 class Mail(TypedDict):
@@ -706,6 +765,8 @@ class TimeslotBookingCustomer(TypedDict):
     """Internal note."""
     language: NotRequired[str | None]
     """Language tag such as `de` or `en`, for e-mails to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class TimeslotBooking(TypedDict):
@@ -733,6 +794,8 @@ class TimeslotBooking(TypedDict):
     """Only a `RESERVED` one may have no customer yet."""
     message: NotRequired[str | None]
     """Text for the e-mail to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class AppointmentBookingCustomer(TypedDict):
@@ -749,6 +812,8 @@ class AppointmentBookingCustomer(TypedDict):
     """Internal note."""
     language: NotRequired[str | None]
     """Language tag such as `de` or `en`, for e-mails to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class AppointmentBooking(TypedDict):
@@ -766,6 +831,8 @@ class AppointmentBooking(TypedDict):
     """Only a `RESERVED` one may have no customer yet."""
     message: NotRequired[str | None]
     """Text for the e-mail to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class Booking(TypedDict):
@@ -787,6 +854,8 @@ class BookingChangeCustomer(TypedDict):
     """Internal note."""
     language: NotRequired[str | None]
     """Language tag such as `de` or `en`, for e-mails to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class BookingChange(TypedDict):
@@ -841,7 +910,7 @@ class BookingRules(TypedDict):
     changeNotice: int
     """Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected."""
     confirmation: Literal["BOOKED", "REQUESTED"]
-    """Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms."""
+    """Whether what a person books on the page is `BOOKED` at once, or `REQUESTED` until the provider confirms. A booking of the CRM has the state that it sends."""
     page: bool
     """Whether the provider has a public booking page, at `pageUrl`."""
     reminders: list[BookingRulesReminder]
@@ -892,7 +961,7 @@ class BookingRulesChange(TypedDict):
     changeNotice: NotRequired[int]
     """Until how long before the start a person can cancel or move a booking by their link, in minutes. After that the page shows whom to call. Requests of the CRM are not affected."""
     confirmation: NotRequired[Literal["BOOKED", "REQUESTED"]]
-    """Whether what a person books is `BOOKED` at once, or `REQUESTED` until the provider confirms."""
+    """Whether what a person books on the page is `BOOKED` at once, or `REQUESTED` until the provider confirms. A booking of the CRM has the state that it sends."""
     page: NotRequired[bool]
     """Whether the provider has a public booking page, at `pageUrl`."""
     reminders: NotRequired[list[BookingRulesChangeReminder]]
@@ -951,6 +1020,8 @@ class Customer(TypedDict):
     mobile: str | None
     language: str | None
     providerReference: str
+    metadata: dict[str, Any] | None
+    """What the CRM notes of it. No person sees it."""
 
 
 class NewCustomer(TypedDict):
@@ -965,6 +1036,8 @@ class NewCustomer(TypedDict):
     """Internal note."""
     language: NotRequired[str | None]
     """Language tag such as `de` or `en`, for e-mails to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
     providerReference: str
     """Reference of the provider; must match the path."""
 
@@ -979,6 +1052,8 @@ class CustomerChange(TypedDict):
     """Internal note."""
     language: NotRequired[str | None]
     """Language tag such as `de` or `en`, for e-mails to the customer."""
+    metadata: NotRequired[dict[str, str]]
+    """What the CRM notes of the customer. On an update it replaces all pairs. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
 
 class CustomerDeletion(TypedDict):
@@ -1213,6 +1288,16 @@ SandboxMail = TypedDict(
 )
 
 
+GetCrmResponse = TypedDict(
+    "GetCrmResponse",
+    {
+        "api-info": ApiInfo,
+        "crm": Crm,
+        "key": ApiKey,
+    },
+)
+
+
 CreateUserResponse = TypedDict(
     "CreateUserResponse",
     {
@@ -1238,6 +1323,15 @@ UpdateUserResponse = TypedDict(
         "user": User,
     },
 )
+
+
+class ListUsersQuery(TypedDict):
+    email: NotRequired[str]
+    """Only the user with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels."""
+    limit: NotRequired[int]
+    """Maximum number of elements per page. The URL of the next page is in the `Link` header."""
+    cursor: NotRequired[str]
+    """Where the page starts, as given in the `Link` header of the previous page."""
 
 
 GetUserVerificationResponse = TypedDict(
@@ -1276,6 +1370,15 @@ UpdateAccountResponse = TypedDict(
 )
 
 
+class ListAccountsQuery(TypedDict):
+    ownerReference: NotRequired[str]
+    """Only accounts of this user. The list is empty if there is no such user."""
+    limit: NotRequired[int]
+    """Maximum number of elements per page. The URL of the next page is in the `Link` header."""
+    cursor: NotRequired[str]
+    """Where the page starts, as given in the `Link` header of the previous page."""
+
+
 CreateProviderResponse = TypedDict(
     "CreateProviderResponse",
     {
@@ -1301,6 +1404,17 @@ UpdateProviderResponse = TypedDict(
         "provider": Provider,
     },
 )
+
+
+class ListProvidersQuery(TypedDict):
+    ownerReference: NotRequired[str]
+    """Only providers of this user. The list is empty if there is no such user."""
+    accountReference: NotRequired[str]
+    """Only providers of this account. The list is empty if there is no such account."""
+    limit: NotRequired[int]
+    """Maximum number of elements per page. The URL of the next page is in the `Link` header."""
+    cursor: NotRequired[str]
+    """Where the page starts, as given in the `Link` header of the previous page."""
 
 
 AddStaffResponse = TypedDict(
@@ -1400,6 +1514,7 @@ ListAppointmentsQuery = TypedDict(
         "includeArchived": NotRequired[bool],
         "from": NotRequired[str],
         "to": NotRequired[str],
+        "metadata": NotRequired[dict[str, str]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -1469,6 +1584,8 @@ ListParticipationsQuery = TypedDict(
         "from": NotRequired[str],
         "to": NotRequired[str],
         "changedSince": NotRequired[str],
+        "metadata": NotRequired[dict[str, str]],
+        "noShow": NotRequired[bool],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -1624,6 +1741,8 @@ class ListCustomersQuery(TypedDict):
     """Only customers with this e-mail address, ignoring case, whether its domain is in Unicode or in A-labels."""
     q: NotRequired[str]
     """Only customers whose name, e-mail address, mobile number or reference contains this text, ignoring case."""
+    metadata: NotRequired[dict[str, str]]
+    """Only customers that have all of these pairs in their metadata: `metadata[tier]=gold`. Values are compared exactly."""
     limit: NotRequired[int]
     """Maximum number of elements per page. The URL of the next page is in the `Link` header."""
     cursor: NotRequired[str]
@@ -1780,6 +1899,8 @@ class ListSandboxMailsQuery(TypedDict):
 
 
 ProblemCode: TypeAlias = Literal[
+    "account.in_use",
+    "account.invalid",
     "account.not_found",
     "account.owner_not_found",
     "account.reference_unparsable",
@@ -1819,18 +1940,24 @@ ProblemCode: TypeAlias = Literal[
     "invitation.not_found",
     "key.invalid",
     "key.missing",
+    "key.scope_insufficient",
     "link.not_found",
     "mail.address_missing",
     "mail.not_found",
     "mail.outdated",
     "mail.pending",
+    "participation.anonymous",
     "participation.capacity_exhausted",
     "participation.invalid",
     "participation.move_not_allowed",
+    "participation.not_booked",
     "participation.not_found",
+    "participation.not_started",
     "participation.reference_taken",
     "participation.state_unsupported",
     "provider.account_not_found",
+    "provider.in_use",
+    "provider.invalid",
     "provider.not_found",
     "provider.owner_not_found",
     "provider.time_zone_unknown",
@@ -1860,6 +1987,7 @@ ProblemCode: TypeAlias = Literal[
     "user.email_derived",
     "user.email_taken",
     "user.email_verified",
+    "user.invalid",
     "user.not_found",
     "user.owner",
     "user.username_taken",
