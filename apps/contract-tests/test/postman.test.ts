@@ -40,7 +40,7 @@ async function send({ request }: Item): Promise<Answer> {
   const sent = { ...(request.getHeaders({ enabled: true }) as Record<string, string>), [key!]: value! };
   const headers = Object.fromEntries(Object.entries(sent).map(([field, text]) => [field, resolve(text)]));
   const query = request.url.getQueryString();
-  const body = request.body?.raw;
+  const body = request.body?.raw && resolve(request.body.raw);
   const response = await fetch(resolve(`{{baseUrl}}${request.url.getPath()}${query === '' ? '' : `?${query}`}`), {
     method: request.method,
     headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
