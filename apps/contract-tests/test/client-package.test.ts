@@ -94,6 +94,12 @@ describe('the package of the client', () => {
     expect(Object.keys(manifest)).not.toContain('devDependencies');
   });
 
+  it('is served by a gateway that runs from this repository', async () => {
+    const response = await fetch(`${inject('stack').gateway}/client.tgz`);
+    expect(response.headers.get('content-type')).toBe('application/gzip');
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(await readFile(join(folder, tarball)));
+  });
+
   it('adds less than 5 kB to an application that does not verify webhooks, and less than 10 kB to any', () => {
     const [, client, everything] = /createClient (\S+) kB, everything (\S+) kB/.exec(packed)!.map(Number);
     expect(client).toBeGreaterThan(1);

@@ -19,6 +19,18 @@ export function renderedFile(contentType: string, text: string, headers: Record<
   };
 }
 
+/** Makes something when it is first asked for, and again after a failure. */
+export function makeOnce<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
 export function etagOf(bytes: Uint8Array): string {
   // Weak, because it is that of both encodings.
   return `W/"${createHash('sha256').update(bytes).digest('base64url')}"`;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { etagOf, type RenderedFile } from './rendered-files.ts';
+import { etagOf, makeOnce, type RenderedFile } from './rendered-files.ts';
 
 /**
  * The script that shows the API document. Images contain it compressed. Otherwise it is made when it is first asked
@@ -11,14 +11,7 @@ import { etagOf, type RenderedFile } from './rendered-files.ts';
  * encoding.
  */
 export function loadViewer(): () => Promise<RenderedFile> {
-  let loaded: Promise<RenderedFile> | undefined;
-  return () => {
-    loaded ??= readViewer().catch((error: unknown) => {
-      loaded = undefined;
-      throw error;
-    });
-    return loaded;
-  };
+  return makeOnce(readViewer);
 }
 
 const program = fileURLToPath(new URL('compress-viewer.ts', import.meta.url));

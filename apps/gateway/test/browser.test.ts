@@ -61,11 +61,13 @@ describe('a browser', () => {
       '/booking/guides',
       '/booking/docs',
       '/booking/openapi.json',
+      '/booking/collection.json',
+      '/booking/llms.txt',
       '/booking/readyz',
       '/booking/livez',
     ]);
     for (const link of linksOf(body)) expect((await ask(link.replace('/booking', ''))).status).toBe(200);
-    expect(body).toContain('curl https://scheduling.test/booking/crms/$CRM/webhooks');
+    expect(body).toContain('curl https://scheduling.test/booking/crms/$CRM');
     expect(body).toMatch(/Version \d+\.\d+\.\d+/);
   });
 

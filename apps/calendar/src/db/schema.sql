@@ -1930,7 +1930,7 @@ BEGIN
   rejection := CASE
     WHEN NOT FOUND THEN error_answer('participation.not_found')
     -- It has been anonymised since.
-    WHEN present.reference <> request ->> 'reference' THEN error_answer('participation.not_found')
+    WHEN present.reference <> request ->> 'participationReference' THEN error_answer('participation.not_found')
     -- It has been moved since.
     WHEN present.appointment_id IS DISTINCT FROM the_appointment THEN retry_answer('stale') END;
   SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;

@@ -1,6 +1,6 @@
 -- Changes the state of a participation, or what the CRM notes of it, in one round trip (interface 4.3), with the same locks in the same order as create_participation.
 --
--- Request: crmId, providerId, providerVersion, participationId, reference, ignoreCapacity, sendMails, origin (see append-events.sql), and if given state, message,
+-- Request: crmId, providerId, providerVersion, participationId, participationReference, ignoreCapacity, sendMails, origin (see append-events.sql), and if given state, message,
 --   metadata (null clears it) and noShow.
 -- Answer: see answers.sql.
 CREATE OR REPLACE FUNCTION update_participation(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -15,7 +15,7 @@ $$;
 
 -- Locks a participation of a provider, after its appointment, of which it removes the expired reservations. Called by other functions only.
 --
--- Request: crmId, providerId, participationId, origin; if given the reference by which the caller knows it.
+-- Request: crmId, providerId, participationId, origin; participationReference, by which the caller knows it (absent: by the id alone).
 -- Answer: both as they are behind the locks, or a rejection; and the number of reservations that were removed.
 CREATE OR REPLACE FUNCTION lock_participation(request jsonb)
 RETURNS TABLE (target appointment, present participation, rejection jsonb, reclaimed integer) LANGUAGE plpgsql AS $$
@@ -33,7 +33,7 @@ BEGIN
   rejection := CASE
     WHEN NOT FOUND THEN error_answer('participation.not_found')
     -- It has been anonymised since.
-    WHEN present.reference <> request ->> 'reference' THEN error_answer('participation.not_found')
+    WHEN present.reference <> request ->> 'participationReference' THEN error_answer('participation.not_found')
     -- It has been moved since.
     WHEN present.appointment_id IS DISTINCT FROM the_appointment THEN retry_answer('stale') END;
   SELECT * INTO target FROM appointment WHERE crm_id = the_crm AND id = the_appointment;

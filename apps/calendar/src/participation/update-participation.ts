@@ -27,14 +27,14 @@ export interface ParticipationUpdate {
  */
 export function updateParticipation(
   dependencies: CalendarDependencies,
-  { crmId, providerReference, participationReference: reference, ...change }: ParticipationUpdate,
+  { crmId, providerReference, participationReference, ...change }: ParticipationUpdate,
 ): Promise<Settled<{ participation: string }>> {
   const db = dependencies.database.kysely;
   return settle(dependencies, {
     provider: { crmId, providerReference },
     call: async ({ id: providerId }) => {
-      const present = await readParticipation(db, { crmId, providerId, reference });
-      const request = { ...change, reference, participationId: present?.id, origin: originJson() };
+      const present = await readParticipation(db, { crmId, providerId, reference: participationReference });
+      const request = { ...change, participationReference, participationId: present?.id, origin: originJson() };
       return { name: 'update_participation', request, locks: present?.appointmentReference ?? '' };
     },
     read: (participationId) => readParticipation(db, { crmId, participationId }),
