@@ -51,6 +51,8 @@ describe('a booking', () => {
       state: ParticipationState.BOOKED,
       messages: ['Welcome'],
       expiresAt: undefined,
+      metadata: undefined,
+      noShow: false,
     });
     expect(await seatsOf(calendar, appointmentReference)).toBe(1);
     expect(await eventsOf(calendar, request.reference)).toMatchObject([
