@@ -7,6 +7,7 @@ import { type Answer, apiDocument, path } from '@scheduling/test-stack/client';
 import {
   createCrm,
   createTimeslot,
+  expectCreated,
   newAppointment,
   type Practice,
   type TestCrm,
@@ -14,7 +15,7 @@ import {
 } from '@scheduling/test-stack/crm';
 import { query } from '@scheduling/test-stack/databases';
 import { type Names, namesOf, queryParameters, withNames } from './isolation/foreign-names.ts';
-import { cases, type Request, sendRequest, type World } from './isolation/operation-cases.ts';
+import { cases, newReference, type Request, sendRequest, type World } from './isolation/operation-cases.ts';
 import { snapshot, waitUntilQuiet } from './isolation/snapshot.ts';
 import { createWorld } from './isolation/world.ts';
 
@@ -33,8 +34,8 @@ interface Party {
   own: World;
   sibling: World;
   siblingId: string;
-  /** A timeslot in which nobody books. */
-  empty: string;
+  /** What nobody uses, so it can be deleted. */
+  unused: { timeslot: string; account: string; provider: string };
 }
 
 let control: Party;
@@ -56,10 +57,21 @@ beforeAll(async () => {
 async function createParty(): Promise<Party> {
   const crm = await createCrm({ sandbox: true });
   const { practice, world } = await createWorld(crm);
-  const empty = await createTimeslot(practice, { start: '2031-06-01T09:00', end: '2031-06-01T10:00' });
+  const unused = await createUnused(crm, practice, world);
   const { world: sibling } = await createWorld(crm);
   const { body } = await crm.get<{ provider: { uuid: string } }>(path`/provider/${sibling.provider}`);
-  return { crm, practice, own: world, sibling, siblingId: body.provider.uuid, empty };
+  return { crm, practice, own: world, sibling, siblingId: body.provider.uuid, unused };
+}
+
+async function createUnused(crm: TestCrm, practice: Practice, own: World): Promise<Party['unused']> {
+  const timeslot = await createTimeslot(practice, { start: '2031-06-01T09:00', end: '2031-06-01T10:00' });
+  const [account, provider] = [newReference(), newReference()];
+  const ownerReference = own.user;
+  await expectCreated(crm.post('/account', { ownerReference, accountReference: account, branch: 'misc' }));
+  await expectCreated(
+    crm.post('/provider', { ownerReference, accountReference: own.account, reference: provider, name: 'Unused' }),
+  );
+  return { timeslot, account, provider };
 }
 
 /** Until then the response says which services have confirmed it. */
@@ -94,10 +106,19 @@ const otherBodies: Record<string, RequestOf[]> = {
   createBooking: [({ own }) => cases['createBooking']!.alternatives!['body.customerReference']!(own)],
 };
 
+/** Instead of those of the cases, which somebody uses by then. */
+const deletions: Record<string, RequestOf> = {
+  deleteTimeslot: ({ own, unused }) => ({
+    path: { providerRef: own.provider, timeslotRef: unused.timeslot },
+    query: {},
+  }),
+  deleteAccount: ({ unused }) => ({ path: { reference: unused.account }, query: {} }),
+  deleteProvider: ({ unused }) => ({ path: { reference: unused.provider }, query: {} }),
+};
+
 function requestsOf(operationId: string): RequestOf[] {
-  // In the other timeslot, somebody has booked by then.
-  if (operationId === 'deleteTimeslot')
-    return [({ own, empty }) => ({ path: { providerRef: own.provider, timeslotRef: empty }, query: {} })];
+  const deletion = deletions[operationId];
+  if (deletion !== undefined) return [deletion];
   return [({ own, practice }) => cases[operationId]!.request(own, practice), ...(otherBodies[operationId] ?? [])];
 }
 

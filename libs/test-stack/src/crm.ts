@@ -169,7 +169,7 @@ export async function createParticipation(
   return reference;
 }
 
-async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {
+export async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {
   const { status, text } = await answer;
   if (status !== 201) throw new Error(`expected 201, was ${status}: ${text}`);
 }
