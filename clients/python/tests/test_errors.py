@@ -56,6 +56,26 @@ def test_what_a_proxy_answers_has_no_code(open_client: Open) -> None:
     assert (error.status, error.code, str(error), error.request_id) == (502, None, "502 Bad Gateway", None)
 
 
+def test_a_page_of_another_server_is_no_success(open_client: Open) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        respond(handler, 200, b"<h1>Welcome</h1>", {"Content-Type": "text/html"})
+
+    with server(answer) as url, pytest.raises(ProblemError, match=r"^200 OK: the response is not JSON$") as raised:
+        open_client(url=url).list_webhooks()
+    assert (raised.value.code, raised.value.response.text) == (None, "<h1>Welcome</h1>")
+
+
+@pytest.mark.parametrize("body", [b"", b'{"code":', b"null", b"[]", b"\xff\xfe\xfd", b'{"errors": null}'])
+def test_a_problem_that_cannot_be_read_has_its_status(open_client: Open, body: bytes) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        respond(handler, 403, body, {"Content-Type": "application/problem+json"})
+
+    with server(answer) as url, pytest.raises(ProblemError) as raised:
+        open_client(url=url).list_webhooks()
+    error = raised.value
+    assert (error.status, error.code, error.errors, str(error)) == (403, None, [], "403 Forbidden")
+
+
 def test_a_problem_can_be_sent_to_another_process(open_client: Open) -> None:
     with pytest.raises(ProblemError) as raised:
         open_client(transport=Recording()).get_webhook("none")

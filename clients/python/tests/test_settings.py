@@ -40,6 +40,7 @@ WRONG: list[tuple[str, object, str | None]] = [
     ("attempt_seconds", 0, None),
     ("attempt_seconds", math.nan, None),
     ("attempt_seconds", math.inf, None),
+    ("attempt_seconds", 1e9, None),
     ("http", "http", None),
 ]
 

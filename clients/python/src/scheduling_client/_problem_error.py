@@ -1,6 +1,7 @@
 """What the service rejects."""
 
 import json
+from contextlib import suppress
 from typing import cast
 
 import httpx
@@ -9,7 +10,7 @@ from .types import InvalidField, Problem, ProblemCode
 
 
 class ProblemError(Exception):
-    """The service has rejected a request."""
+    """The service has rejected a request, or another server has answered it."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(response)
@@ -21,7 +22,7 @@ class ProblemError(Exception):
         self.reason = problem.get("reason")
         """A more specific cause, for the codes that have one."""
         self.detail = problem.get("detail")
-        self.errors: list[InvalidField] = problem.get("errors", [])
+        self.errors: list[InvalidField] = problem.get("errors") or []
         """Every invalid field; empty if it is not about fields."""
         self.request_id: str | None = response.headers.get("X-Request-Id")
         """Name it when you ask the operator of the service; it is in the logs."""
@@ -29,17 +30,30 @@ class ProblemError(Exception):
     def __str__(self) -> str:
         """`409 slot.unavailable (full): All seats of the appointment are taken.`"""
         if self.code is None:
-            redirects = ": redirects are not followed" if self.response.is_redirect else ""
-            return f"{self.status} {self.response.reason_phrase}".strip() + redirects
+            hint = ""
+            if self.response.is_redirect:
+                hint = ": redirects are not followed"
+            elif self.response.is_success:
+                hint = ": the response is not JSON"
+            return f"{self.status} {self.response.reason_phrase}".strip() + hint
         fields = [f"{_place_of(field)} {field['detail']}".strip() for field in self.errors]
         reason = "" if self.reason is None else f" ({self.reason})"
         return f"{self.status} {self.code}{reason}: {'; '.join([self.detail or '', *fields])}"
 
 
 def _problem_of(response: httpx.Response) -> Problem:
-    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
-        return cast("Problem", {})
-    return cast("Problem", json.loads(response.content))
+    """Empty if the response is not one of the service."""
+    problem: object = None
+    if has_content_type(response, "application/problem+json"):
+        # What a proxy calls JSON need not be any.
+        with suppress(ValueError):
+            problem = json.loads(response.content)
+    return cast("Problem", problem if isinstance(problem, dict) else {})
+
+
+def has_content_type(response: httpx.Response, content_type: str) -> bool:
+    given: str = response.headers.get("Content-Type", "")
+    return given.partition(";")[0].strip().lower() == content_type
 
 
 def _place_of(field: InvalidField) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import httpx
 
 from ._call import Call
-from ._problem_error import ProblemError
+from ._problem_error import ProblemError, has_content_type
 from ._settings import Settings
 
 Result = TypeVar("Result")
@@ -36,8 +36,8 @@ def result_of(call: Call[Result], response: httpx.Response) -> Result:
 
 
 def check_response(call: Call[Any], response: httpx.Response, unanswered: bool) -> httpx.Response:
-    """Raises a ProblemError unless the request has succeeded."""
-    if response.is_success:
+    """Raises a ProblemError unless the request has succeeded. A page of another server is no success."""
+    if response.is_success and (not response.content or has_content_type(response, "application/json")):
         return response
     if call.succeeds_if_gone and unanswered and response.status_code == 404:
         # An attempt whose response was lost has deleted it.

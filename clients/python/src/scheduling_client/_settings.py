@@ -1,6 +1,5 @@
 """The settings of a client."""
 
-import math
 import re
 from dataclasses import dataclass
 from typing import NoReturn
@@ -11,6 +10,8 @@ import httpx
 _CRM_ID = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 # A header can have nothing else.
 _KEY = re.compile(r"[!-~]+", re.ASCII)
+# Sockets cannot wait for longer.
+_LONGEST_ATTEMPT = 2_147_483
 
 
 class SettingsError(ValueError):
@@ -46,8 +47,9 @@ class Settings:
             _refuse("key", "an API key of the CRM, without spaces", given)
         if not _is_number(self.retry_for_seconds) or not self.retry_for_seconds >= 0:
             _refuse("retry_for_seconds", "a number of seconds, 0 or more", repr(self.retry_for_seconds))
-        if not _is_number(self.attempt_seconds) or not 0 < self.attempt_seconds < math.inf:
-            _refuse("attempt_seconds", "a number of seconds, more than 0", repr(self.attempt_seconds))
+        if not _is_number(self.attempt_seconds) or not 0 < self.attempt_seconds <= _LONGEST_ATTEMPT:
+            expected = f"a number of seconds, more than 0 and at most {_LONGEST_ATTEMPT}"
+            _refuse("attempt_seconds", expected, repr(self.attempt_seconds))
 
     @property
     def base_url(self) -> str:
