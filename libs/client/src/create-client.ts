@@ -6,7 +6,7 @@ import createFetchClient, {
 } from 'openapi-fetch';
 import type { paths } from './api.ts';
 import { type ClientOptions, checkOptions } from './client-options.ts';
-import { toProblemError } from './problem-error.ts';
+import { hasContentType, toProblemError } from './problem-error.ts';
 import { retrying } from './retry.ts';
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -65,12 +65,14 @@ export function createClient({
     fetch: retrying({ fetch, retryForMs, attemptMs, onUnanswered: (request) => unanswered.add(request) }),
   });
   client.use({
-    onRequest: ({ request }) => {
+    onRequest: ({ request, schemaPath, params }) => {
+      checkReferences(schemaPath, (params.path ?? {}) as Record<string, string>);
       if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID());
     },
     onResponse: async ({ request, response, schemaPath }) => {
-      if (response.ok) return undefined;
+      // A page of another server is no success.
+      if (response.ok && (response.body === null || hasContentType(response, 'application/json'))) return undefined;
       const isDeletion = request.method === 'DELETE' && schemaPath !== cancelPath;
       // An attempt whose response was lost has deleted it.
       if (isDeletion && response.status === 404 && unanswered.has(request)) return new Response(null, { status: 204 });
@@ -78,4 +80,12 @@ export function createClient({
     },
   });
   return client as Client;
+}
+
+/** An address without a reference, or with . or .. in its place, is that of something else. */
+function checkReferences(path: string, given: Record<string, string>): void {
+  for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
+    const value = given[name!] ?? '';
+    if (['', '.', '..'].includes(value)) throw new TypeError(`${name} must be a reference, not "${value}"`);
+  }
 }

@@ -14,7 +14,7 @@ type AnyProblem = { [Name in keyof operations]: ProblemOf<operations[Name]['resp
 /** Every error code of the API document. */
 export type ProblemCode = NonNullable<AnyProblem['code']>;
 
-/** The service has rejected a request. */
+/** The service has rejected a request, or another server has answered it. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly status: number;
@@ -42,17 +42,30 @@ export class ProblemError extends Error {
 
 export async function toProblemError(response: Response): Promise<ProblemError> {
   const text = await response.text();
-  return new ProblemError(isProblem(response) ? (JSON.parse(text) as Problem) : {}, response);
+  return new ProblemError(hasContentType(response, 'application/problem+json') ? parseProblem(text) : {}, response);
 }
 
-function isProblem(response: Response): boolean {
-  return response.headers.get('Content-Type')?.startsWith('application/problem+json') ?? false;
+/** What a proxy calls JSON need not be any. */
+function parseProblem(text: string): Partial<Problem> {
+  try {
+    return (JSON.parse(text) as Problem | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+export function hasContentType({ headers }: Response, contentType: string): boolean {
+  return headers.get('Content-Type')?.split(';')[0]!.trim().toLowerCase() === contentType;
 }
 
 /** `409 slot.unavailable (full): All seats of the appointment are taken.` */
-function describe({ code, reason, detail, errors = [] }: Partial<Problem>, { status, statusText }: Response): string {
-  if (code === undefined)
-    return `${status} ${statusText}`.trim() + (status < 400 ? ': redirects are not followed' : '');
-  const fields = errors.map(({ pointer, parameter, detail }) => `${pointer ?? parameter ?? ''} ${detail}`.trim());
+function describe({ code, reason, detail, errors }: Partial<Problem>, { ok, status, statusText }: Response): string {
+  if (code === undefined) {
+    const hint = ok ? ': the response is not JSON' : status < 400 ? ': redirects are not followed' : '';
+    return `${status} ${statusText}`.trim() + hint;
+  }
+  const fields = (errors ?? []).map(({ pointer, parameter, detail }) =>
+    `${pointer ?? parameter ?? ''} ${detail}`.trim(),
+  );
   return `${status} ${code}${reason === undefined ? '' : ` (${reason})`}: ${[detail, ...fields].join('; ')}`;
 }
