@@ -83,7 +83,7 @@ const references: Record<string, string> = { user: '4711@acme', account: 'main@a
 
 describe('the API document', () => {
   it('stays small: it is read in full by every viewer and generator', () => {
-    expect(gzipSync(text).length).toBeLessThan(50_000);
+    expect(gzipSync(text).length).toBeLessThan(52_000);
   });
 
   it('names the licence of the project', () => {
