@@ -85,7 +85,10 @@ export function createAdmission(): Admission {
     const previous = admitted.get(request);
     if (previous !== undefined && previous.weight >= Math.min(weight, fullShare)) return;
     leave(request);
-    admitted.set(request, { weight, turn: await enter(turns, request, weight) });
+    const turn = await enter(turns, request, weight);
+    admitted.set(request, { weight, turn });
+    // Outside of the guarded scope, as at an address that does not exist, nothing else ends the turn.
+    releaseAtEnd(request, turn);
   }
 
   /** The work on a request has ended, or pauses. */

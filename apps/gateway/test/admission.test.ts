@@ -75,6 +75,20 @@ describe('bodies that do not end', () => {
   });
 });
 
+describe('bodies that nobody reads', () => {
+  it.each(['/nowhere', '/verify-email'])('of strangers at %s keep no turn', async (path) => {
+    for (let number = 0; number <= fullShare; number += 1) {
+      const response = await fetch(gateway.url + path, {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json' },
+      });
+      await response.text();
+      expect(response.status).toBe(404);
+    }
+  });
+});
+
 describe('unknown keys', () => {
   beforeAll(async () => {
     // Its key is known from now on.
