@@ -251,6 +251,21 @@ describe('a deletion of which the process has died', () => {
   });
 });
 
+describe('deletions at the same time', () => {
+  it.each(kinds)('do not open each other’s provider for %s', async (kind) => {
+    const { id, reference } = await createProvider();
+    const { provider } = await calendar.identity.updateProvider({ crmId, reference, name: 'Changed' });
+    const { version } = provider!;
+    // The second one has read an older version.
+    for (const each of [version, version - 1]) {
+      await calendar.customers.closeProvider({ crmId, providerId: id, version: each });
+      await closeProvider(calendar, { crmId, id, version: each });
+    }
+    await things[kind](reference);
+    expect(await calendar.identity.deleteProvider({ crmId, providerId: id, version })).toEqual({ deleted: false });
+  });
+});
+
 describe('whoever uses a provider while it is deleted', () => {
   it('has it, or finds it deleted', async () => {
     const seed = Number(process.env['DELETION_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

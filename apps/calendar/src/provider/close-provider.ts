@@ -7,8 +7,8 @@ import type { ProviderRow } from './provider-copy.ts';
 type ProviderVersion = Pick<ProviderRow, 'crmId' | 'id' | 'version'>;
 
 /**
- * Removes the copy of a provider, so that nothing can refer to it, and stores no other one of this version (ADR 43).
- * What somebody was to confirm on its booking page is deleted. Rejects with `provider.in_use` while anything of the CRM
+ * Removes the copy of a provider, so that nothing can refer to it, and stores no other one of this version or an older
+ * one (ADR 43). It stays closed in a newer version for which another deletion has closed it. What somebody was to confirm on its booking page is deleted. Rejects with `provider.in_use` while anything of the CRM
  * refers to it.
  */
 export async function closeProvider(
@@ -27,7 +27,7 @@ export async function closeProvider(
       WITH removed AS (DELETE FROM booking_rules WHERE crm_id = ${crmId} AND provider_id = ${id} RETURNING to_jsonb(booking_rules) AS rules)
       INSERT INTO closed_provider AS known (crm_id, id, version, rules) VALUES (${crmId}, ${id}, ${version}, (SELECT rules FROM removed))
       ON CONFLICT (crm_id, id) DO UPDATE
-        SET version = excluded.version, closed_at = excluded.closed_at, rules = coalesce(excluded.rules, known.rules)`.execute(
+        SET version = greatest(known.version, excluded.version), closed_at = excluded.closed_at, rules = coalesce(excluded.rules, known.rules)`.execute(
       tx,
     );
     await tx.deleteFrom('provider').where('crmId', '=', crmId).where('id', '=', id).execute();

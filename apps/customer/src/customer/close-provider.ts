@@ -41,7 +41,11 @@ export async function closeProvider(
       .insertInto('closedProvider')
       .values({ crmId, providerId, version })
       .onConflict((conflict) =>
-        conflict.columns(['crmId', 'providerId']).doUpdateSet({ version, closedAt: sql`now()` }),
+        conflict.columns(['crmId', 'providerId']).doUpdateSet({
+          // Another deletion may have closed a newer version, which stays closed.
+          version: sql<number>`greatest(closed_provider.version, excluded.version)`,
+          closedAt: sql`now()`,
+        }),
       )
       .execute();
   });
