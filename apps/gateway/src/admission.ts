@@ -43,7 +43,8 @@ const countPerWeight = 4;
 
 /** Decides when a request of a CRM is handled, so that no CRM takes time or memory from the others. */
 export interface Admission {
-  /** Waits until the CRM may have this request handled. Called again with a greater weight, it waits again. */
+  /** Waits until the CRM may have this request handled. Called again with a greater weight, it waits again.
+   * The turn ends with the response at the latest, also where no hook of {@link guard} ends it. */
   admit(request: FastifyRequest, weight: number): Promise<void>;
   /**
    * Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none.
@@ -87,7 +88,6 @@ export function createAdmission(): Admission {
     leave(request);
     const turn = await enter(turns, request, weight);
     admitted.set(request, { weight, turn });
-    // Outside of the guarded scope, as at an address that does not exist, nothing else ends the turn.
     releaseAtEnd(request, turn);
   }
 
