@@ -330,3 +330,29 @@ it('is unknown while calendar does not respond, and nobody else is', async () =>
   const [part] = await Array.fromAsync(alone.customers.listCustomers(owned));
   expect(part!.customers.map(({ customerReference }) => customerReference)).toEqual(['created']);
 });
+
+describe('the deletion of a provider', () => {
+  async function prepareAndClose(isBooked: boolean): Promise<unknown> {
+    const providerReference = `provider-${randomUUID()}`;
+    const { provider } = await service.identity.getProvider({ crmId: 'one', key: { $case: 'reference', value: 'p1' } });
+    const { ownerReference, accountReference } = provider!;
+    const created = await service.identity.createProvider({
+      crmId: 'one',
+      reference: providerReference,
+      ownerReference,
+      accountReference,
+      name: 'Closing',
+    });
+    const prepared = await prepare({ providerReference });
+    if (isBooked) await bookInCalendar(prepared);
+    return service.customers.closeProvider({ crmId: 'one', providerId: created.provider!.id, version: 1 });
+  }
+
+  it('is refused for somebody who was booked, even if the booking has been deleted since', async () => {
+    await expect(prepareAndClose(true)).rejects.toMatchObject({ code: 'provider.in_use' });
+  });
+
+  it('drops somebody who was not', async () => {
+    expect(await prepareAndClose(false)).toEqual({});
+  });
+});

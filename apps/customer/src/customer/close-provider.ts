@@ -1,6 +1,7 @@
 import { DomainError } from '@scheduling/errors';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from './customer.ts';
+import { decideCustomer } from './provisional-customer.ts';
 
 export interface ProviderClosing {
   crmId: string;
@@ -10,11 +11,32 @@ export interface ProviderClosing {
 
 /**
  * From now on no customer is created for this version of a provider, which calendar deletes (ADR 43). Rejects with
- * `provider.in_use` while it has customers. Those that are provisional do not count: calendar, which closes the provider
- * afterwards, books for nobody then.
+ * `provider.in_use` while it has customers. Those that are provisional by then are decided: one for whom a booking was made
+ * exists, also if that booking has been deleted since.
  */
-export async function closeProvider(
-  { database }: Pick<CustomerDependencies, 'database'>,
+export async function closeProvider(dependencies: CustomerDependencies, closing: ProviderClosing): Promise<void> {
+  await close(dependencies, closing);
+  const decided = await decideProvisional(dependencies, closing);
+  const count = decided.filter((exists) => exists).length;
+  if (count > 0) throw inUse(count);
+}
+
+async function decideProvisional(
+  dependencies: CustomerDependencies,
+  { crmId, providerId }: ProviderClosing,
+): Promise<boolean[]> {
+  const provisional = await dependencies.database.kysely
+    .selectFrom('customer')
+    .select(['crmId', 'id'])
+    .where('crmId', '=', crmId)
+    .where('providerId', '=', providerId)
+    .where('provisionalUntil', 'is not', null)
+    .execute();
+  return Promise.all(provisional.map((customer) => decideCustomer(dependencies, customer)));
+}
+
+async function close(
+  { database }: CustomerDependencies,
   { crmId, providerId, version }: ProviderClosing,
 ): Promise<void> {
   await database.transaction(async (tx) => {
@@ -33,10 +55,7 @@ export async function closeProvider(
       )
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow();
-    if (count > 0)
-      throw new DomainError('provider.in_use', {
-        text: `The provider cannot be deleted, because it has customers (${count > maxCounted ? 'more than 1,000' : count}).`,
-      });
+    if (count > 0) throw inUse(count);
     await tx
       .insertInto('closedProvider')
       .values({ crmId, providerId, version })
@@ -53,3 +72,9 @@ export async function closeProvider(
 
 /** So that counting does not take longer the more there are. */
 const maxCounted = 1_000;
+
+function inUse(count: number): DomainError {
+  return new DomainError('provider.in_use', {
+    text: `The provider cannot be deleted, because it has customers (${count > maxCounted ? 'more than 1,000' : count}).`,
+  });
+}
