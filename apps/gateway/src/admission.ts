@@ -43,8 +43,10 @@ const countPerWeight = 4;
 
 /** Decides when a request of a CRM is handled, so that no CRM takes time or memory from the others. */
 export interface Admission {
-  /** Waits until the CRM may have this request handled. Called again with a greater weight, it waits again.
-   * The turn ends with the response at the latest, also where no hook of {@link guard} ends it. */
+  /**
+   * Waits until the CRM may have this request handled. Called again with a greater weight, it waits again. The turn ends
+   * with the response at the latest, also where no hook of {@link guard} ends it.
+   */
   admit(request: FastifyRequest, weight: number): Promise<void>;
   /**
    * Waits for a turn for a part of a response that is sent while it is made; between its parts the request has none.
@@ -86,9 +88,7 @@ export function createAdmission(): Admission {
     const previous = admitted.get(request);
     if (previous !== undefined && previous.weight >= Math.min(weight, fullShare)) return;
     leave(request);
-    const turn = await enter(turns, request, weight);
-    admitted.set(request, { weight, turn });
-    releaseAtEnd(request, turn);
+    admitted.set(request, { weight, turn: releaseAtEnd(request, await enter(turns, request, weight)) });
   }
 
   /** The work on a request has ended, or pauses. */
@@ -167,10 +167,11 @@ function crmOf({ params }: FastifyRequest): string {
   return (params as { crmId: string }).crmId;
 }
 
-function releaseAtEnd(request: FastifyRequest, held: Disposable): void {
+function releaseAtEnd(request: FastifyRequest, held: Disposable): Disposable {
   const closed = closedSignal(request);
   if (closed.aborted) held[Symbol.dispose]();
   else closed.addEventListener('abort', () => held[Symbol.dispose](), { once: true });
+  return held;
 }
 
 function tooBusy(): RequestError {
