@@ -8,8 +8,8 @@ type ProviderVersion = Pick<ProviderRow, 'crmId' | 'id' | 'version'>;
 
 /**
  * Removes the copy of a provider, so that nothing can refer to it, and stores no other one of this version or an older
- * one (ADR 43). It stays closed in a newer version for which another deletion has closed it. What somebody was to confirm on its booking page is deleted. Rejects with `provider.in_use` while anything of the CRM
- * refers to it.
+ * one (ADR 43). It stays closed in a newer version for which another deletion has closed it. What somebody was to confirm
+ * on its booking page is deleted. Rejects with `provider.in_use` while anything of the CRM refers to it.
  */
 export async function closeProvider(
   { database }: Pick<CalendarDependencies, 'database'>,

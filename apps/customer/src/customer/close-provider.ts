@@ -16,23 +16,29 @@ export interface ProviderClosing {
  */
 export async function closeProvider(dependencies: CustomerDependencies, closing: ProviderClosing): Promise<void> {
   await close(dependencies, closing);
-  const decided = await decideProvisional(dependencies, closing);
-  const count = decided.filter((exists) => exists).length;
-  if (count > 0) throw inUse(count);
+  let existing = 0;
+  let undecided = await listProvisional(dependencies, closing);
+  while (undecided.length > 0) {
+    const decided = await Promise.all(undecided.map((customer) => decideCustomer(dependencies, customer)));
+    existing += decided.filter((exists) => exists).length;
+    undecided = await listProvisional(dependencies, closing);
+  }
+  if (existing > 0) throw inUse(existing);
 }
 
-async function decideProvisional(
-  dependencies: CustomerDependencies,
+/** Some of the provisional customers of the provider. */
+function listProvisional(
+  { database: { kysely } }: CustomerDependencies,
   { crmId, providerId }: ProviderClosing,
-): Promise<boolean[]> {
-  const provisional = await dependencies.database.kysely
+): Promise<{ crmId: string; id: string }[]> {
+  return kysely
     .selectFrom('customer')
     .select(['crmId', 'id'])
     .where('crmId', '=', crmId)
     .where('providerId', '=', providerId)
     .where('provisionalUntil', 'is not', null)
+    .limit(100)
     .execute();
-  return Promise.all(provisional.map((customer) => decideCustomer(dependencies, customer)));
 }
 
 async function close(
