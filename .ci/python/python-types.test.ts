@@ -69,9 +69,11 @@ describe('types for Python', () => {
     assert.deepEqual(
       silent.map(({ operationId }) => operationId).toSorted(),
       [
+        'deleteAccount',
         'deleteBlock',
         'deleteCalendar',
         'deleteInvitation',
+        'deleteProvider',
         'deleteTimeslot',
         'deleteUser',
         'deleteWebhook',
