@@ -333,6 +333,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
         'CalendarSubscriptionService',
         'InvitationService',
         'HoursService',
+        'ProviderService',
         'BlockService',
         'SandboxClockService',
         'ReferenceService',
@@ -349,7 +350,7 @@ describe('the whole stack', { timeout: 120_000 }, () => {
     };
     const forOperators = {
       identity: methodsOf('AdminService', 'AuditService', 'DatabaseService'),
-      calendar: methodsOf(...common, 'MailLinkService', 'HoursOverviewService'),
+      calendar: methodsOf(...common, 'MailLinkService', 'HoursOverviewService', 'ProviderErasureService'),
       customer: [...methodsOf(...common), 'ErasureService/ListErasures', 'ErasureService/ReplayErasures'],
       notification: methodsOf(...common, 'MailService'),
       webhook: methodsOf(...common, 'DeliveryStateService'),
