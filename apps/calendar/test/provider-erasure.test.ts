@@ -100,6 +100,13 @@ it('a provider is erased with its past in parts, each of which counts what it ha
   await fill(other, 'keptext', 1);
   const kept = await tablesWith('keptext');
   expect(await tablesWith('erasedtext')).toEqual(expect.arrayContaining(kept));
+  // How many the hours of today have made depends on the time of day.
+  const { timeslots } = await calendar.database.kysely
+    .selectFrom('timeslot')
+    .where('providerId', '=', id)
+    .select(({ fn }) => fn.countAll<number>().as('timeslots'))
+    .executeTakeFirstOrThrow();
+  expect(timeslots).toBeGreaterThan(500);
   const total = { appointments: 0, timeslots: 0, others: 0 };
   let parts = 0;
   for (let deleted = false; !deleted; parts += 1) {
@@ -110,7 +117,7 @@ it('a provider is erased with its past in parts, each of which counts what it ha
     for (const kind of ['appointments', 'timeslots', 'others'] as const) total[kind] += part[kind];
   }
   expect(parts).toBeGreaterThan(2);
-  expect(total).toEqual({ appointments: 45, timeslots: 603, others: 3 });
+  expect(total).toEqual({ appointments: 45, timeslots, others: 3 });
   expect(await tablesWith('erasedtext')).toEqual([]);
   expect(await tablesWith(reference)).toEqual([]);
   // Ids, in what says that it is gone.
