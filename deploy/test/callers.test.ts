@@ -25,6 +25,7 @@ const operatorServices = new Set([
   'DeliveryStateService',
   'MailLinkService',
   'HoursOverviewService',
+  'ProviderErasureService',
 ]);
 /** On every port: each call in it is checked. */
 const batchService = 'BatchService';

@@ -219,7 +219,9 @@ describe('a deletion of which the process has died', () => {
     await calendar.customers.closeProvider({ crmId, providerId: id, version });
     await closeProvider(calendar, { crmId, id, version });
     await things.timeslots(reference);
-    expect(await calendar.identity.deleteProvider({ crmId, providerId: id, version })).toEqual({ deleted: false });
+    expect(await calendar.identity.deleteClosedProvider({ crmId, providerId: id, version })).toEqual({
+      deleted: false,
+    });
     expect((await refusal(remove(reference))).code).toBe('provider.in_use');
   });
 
@@ -262,7 +264,9 @@ describe('deletions at the same time', () => {
       await closeProvider(calendar, { crmId, id, version: each });
     }
     await things[kind](reference);
-    expect(await calendar.identity.deleteProvider({ crmId, providerId: id, version })).toEqual({ deleted: false });
+    expect(await calendar.identity.deleteClosedProvider({ crmId, providerId: id, version })).toEqual({
+      deleted: false,
+    });
   });
 });
 

@@ -13,8 +13,15 @@ declare module 'fastify' {
 
 type Json = Record<string, unknown>;
 
+interface Parameter {
+  name: string;
+  in: string;
+  schema?: Json;
+  [property: string]: unknown;
+}
+
 interface Operation {
-  parameters?: { name: string; in: string }[];
+  parameters?: Parameter[];
   requestBody?: Json;
   responses: Record<string, Response>;
 }
@@ -69,7 +76,7 @@ export function completeDocument(document: Json): Json {
   const paths = nameComponents(document['paths'], schemas) as Record<string, Record<string, Operation>>;
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(operations)) {
-      operation.parameters = [...(operation.parameters ?? []), prefer].toSorted(
+      operation.parameters = [...(operation.parameters ?? []).map(withStyle), prefer].toSorted(
         (a, b) => placeInPath(path, a) - placeInPath(path, b),
       );
       if (method === 'delete' && operation.requestBody !== undefined) operation.requestBody['required'] = false;
@@ -86,6 +93,12 @@ export function completeDocument(document: Json): Json {
     webhooks: describeWebhooks(eventExample),
     components: { ...(document['components'] as Json), headers, schemas, examples },
   };
+}
+
+/** How a parameter is written belongs to the parameter, and not to the schema of its value. */
+function withStyle(parameter: Parameter): Parameter {
+  const { style, explode, ...schema } = parameter.schema ?? {};
+  return style === undefined ? parameter : { ...parameter, style, explode, schema };
 }
 
 /** An error response has an example for each of its codes. */

@@ -26,7 +26,7 @@ export const callers = {
     listProviders: ['gateway'],
     listProviderReferences: ['webhook'],
     updateProvider: ['gateway'],
-    deleteProvider: ['calendar'],
+    deleteClosedProvider: ['calendar'],
     reopenProvider: ['calendar', 'customer'],
     listProviderRecipients: ['notification'],
     getProviderRecipient: ['calendar', 'notification'],

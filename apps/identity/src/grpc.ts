@@ -113,7 +113,7 @@ function providerHandlers(dependencies: IdentityDependencies) {
     },
     listProviderReferences: async (request) => ({ providers: await listProviderReferences(dependencies, request) }),
     updateProvider: async (request) => ({ provider: withoutNulls(await updateProvider(dependencies, request)) }),
-    deleteProvider: async (request) => ({ deleted: await deleteProvider(dependencies, request) }),
+    deleteClosedProvider: async (request) => ({ deleted: await deleteProvider(dependencies, request) }),
     reopenProvider: async (request) => ({ provider: withoutNulls(await reopenProvider(dependencies, request)) }),
     listProviderRecipients: async (request) => ({
       recipients: (await listProviderRecipients(dependencies, request)).map(withoutNulls),

@@ -25,7 +25,7 @@ describe('an account', () => {
     const refused = await refusal(deleteAccount('account'));
     expect(refused).toMatchObject({ category: 'conflict', code: 'account.in_use' });
     expect(refused.message).toContain('provider@crm');
-    await service.identity.deleteProvider({ crmId: 'account', providerId, version });
+    await service.identity.deleteClosedProvider({ crmId: 'account', providerId, version });
     await deleteAccount('account');
     expect(await codeOf(deleteAccount('account'))).toBe('account.not_found');
     expect(await codeOf(service.identity.getAccount({ crmId: 'account', reference: 'account@crm' }))).toBe(
@@ -68,7 +68,7 @@ describe('an account', () => {
           crmId: 'race',
           key: { $case: 'reference', value: provider.reference },
         });
-        await service.identity.deleteProvider({ crmId: 'race', providerId: made!.id, version: made!.version });
+        await service.identity.deleteClosedProvider({ crmId: 'race', providerId: made!.id, version: made!.version });
       }
     }
     for (const outcome of outcomes)
@@ -95,17 +95,21 @@ describe('a provider', () => {
   it('is deleted in the version that nothing refers to, with the access of its staff, and there is an event', async () => {
     const { id: providerId, version } = await newCrm('provider');
     await invite(service, 'provider', 'invited');
-    expect(await service.identity.deleteProvider({ crmId: 'provider', providerId, version: version + 1 })).toEqual({
+    expect(
+      await service.identity.deleteClosedProvider({ crmId: 'provider', providerId, version: version + 1 }),
+    ).toEqual({
       deleted: false,
     });
     const closed = { crmId: 'provider', providerId, closedVersion: version };
     const { provider } = await service.identity.reopenProvider(closed);
     expect(provider!.version).toBe(version + 1);
     expect((await service.identity.reopenProvider(closed)).provider).toEqual(provider);
-    expect(await service.identity.deleteProvider({ crmId: 'provider', providerId, version })).toEqual({
+    expect(await service.identity.deleteClosedProvider({ crmId: 'provider', providerId, version })).toEqual({
       deleted: false,
     });
-    expect(await service.identity.deleteProvider({ crmId: 'provider', providerId, version: version + 1 })).toEqual({
+    expect(
+      await service.identity.deleteClosedProvider({ crmId: 'provider', providerId, version: version + 1 }),
+    ).toEqual({
       deleted: true,
     });
     expect(await codeOf(service.identity.reopenProvider(closed))).toBe('provider.not_found');
@@ -123,7 +127,7 @@ describe('a provider', () => {
     const { id: providerId, version } = await newCrm('owning');
     await service.admin.createCrm({ crmId: 'foreign' });
     const key = { crmId: 'foreign', providerId };
-    expect(await codeOf(service.identity.deleteProvider({ ...key, version }))).toBe('provider.not_found');
+    expect(await codeOf(service.identity.deleteClosedProvider({ ...key, version }))).toBe('provider.not_found');
     expect(await codeOf(service.identity.reopenProvider({ ...key, closedVersion: version }))).toBe(
       'provider.not_found',
     );
@@ -150,7 +154,7 @@ describe('a provider', () => {
             () => 'added',
             (error: { code: string }) => error.code,
           ),
-        service.identity.deleteProvider({ crmId: 'staffed', ...key }),
+        service.identity.deleteClosedProvider({ crmId: 'staffed', ...key }),
       ]);
       expect(['added', 'provider.not_found']).toContain(added);
       const { provider } = await service.identity.createProvider({
@@ -167,7 +171,7 @@ describe('a provider', () => {
     const { id: providerId, version } = await newCrm('chain');
     const deleteOwner = () => service.identity.deleteUser({ crmId: 'chain', reference: 'owner@crm' });
     expect(await codeOf(deleteOwner())).toBe('user.owner');
-    await service.identity.deleteProvider({ crmId: 'chain', providerId, version });
+    await service.identity.deleteClosedProvider({ crmId: 'chain', providerId, version });
     expect((await refusal(deleteOwner())).message).toContain('account account@crm');
     await deleteAccount('chain');
     await deleteOwner();

@@ -21,7 +21,7 @@ export async function deleteProvider(
     const { id, version } = provider!;
     await customers.closeProvider({ crmId, providerId: id, version });
     await closeProvider(dependencies, { crmId, id, version });
-    const { deleted } = await identity.deleteProvider({ crmId, providerId: id, version });
+    const { deleted } = await identity.deleteClosedProvider({ crmId, providerId: id, version });
     if (deleted) return;
   }
   throw new DomainError('service.unavailable', { text: 'The provider is being used by others.' });

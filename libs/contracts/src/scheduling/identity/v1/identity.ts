@@ -590,13 +590,13 @@ export interface UpdateProviderResponse {
   provider?: Provider | undefined;
 }
 
-export interface DeleteProviderRequest {
+export interface DeleteClosedProviderRequest {
   crmId: string;
   providerId: string;
   version: number;
 }
 
-export interface DeleteProviderResponse {
+export interface DeleteClosedProviderResponse {
   /** False if it has another version. */
   deleted: boolean;
 }
@@ -5895,12 +5895,12 @@ export const UpdateProviderResponse: MessageFns<UpdateProviderResponse> = {
   },
 };
 
-function createBaseDeleteProviderRequest(): DeleteProviderRequest {
+function createBaseDeleteClosedProviderRequest(): DeleteClosedProviderRequest {
   return { crmId: "", providerId: "", version: 0 };
 }
 
-export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
-  encode(message: DeleteProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const DeleteClosedProviderRequest: MessageFns<DeleteClosedProviderRequest> = {
+  encode(message: DeleteClosedProviderRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.crmId !== "") {
       writer.uint32(10).string(message.crmId);
     }
@@ -5913,7 +5913,7 @@ export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderRequest {
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteClosedProviderRequest {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -5922,7 +5922,7 @@ export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteProviderRequest();
+      const message = createBaseDeleteClosedProviderRequest();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -5962,11 +5962,11 @@ export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
     }
   },
 
-  create(base?: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
-    return DeleteProviderRequest.fromPartial(base ?? {});
+  create(base?: DeepPartial<DeleteClosedProviderRequest>): DeleteClosedProviderRequest {
+    return DeleteClosedProviderRequest.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<DeleteProviderRequest>): DeleteProviderRequest {
-    const message = createBaseDeleteProviderRequest();
+  fromPartial(object: DeepPartial<DeleteClosedProviderRequest>): DeleteClosedProviderRequest {
+    const message = createBaseDeleteClosedProviderRequest();
     message.crmId = object.crmId ?? "";
     message.providerId = object.providerId ?? "";
     message.version = object.version ?? 0;
@@ -5974,19 +5974,19 @@ export const DeleteProviderRequest: MessageFns<DeleteProviderRequest> = {
   },
 };
 
-function createBaseDeleteProviderResponse(): DeleteProviderResponse {
+function createBaseDeleteClosedProviderResponse(): DeleteClosedProviderResponse {
   return { deleted: false };
 }
 
-export const DeleteProviderResponse: MessageFns<DeleteProviderResponse> = {
-  encode(message: DeleteProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const DeleteClosedProviderResponse: MessageFns<DeleteClosedProviderResponse> = {
+  encode(message: DeleteClosedProviderResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.deleted !== false) {
       writer.uint32(8).bool(message.deleted);
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteProviderResponse {
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteClosedProviderResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -5995,7 +5995,7 @@ export const DeleteProviderResponse: MessageFns<DeleteProviderResponse> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteProviderResponse();
+      const message = createBaseDeleteClosedProviderResponse();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -6019,11 +6019,11 @@ export const DeleteProviderResponse: MessageFns<DeleteProviderResponse> = {
     }
   },
 
-  create(base?: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
-    return DeleteProviderResponse.fromPartial(base ?? {});
+  create(base?: DeepPartial<DeleteClosedProviderResponse>): DeleteClosedProviderResponse {
+    return DeleteClosedProviderResponse.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<DeleteProviderResponse>): DeleteProviderResponse {
-    const message = createBaseDeleteProviderResponse();
+  fromPartial(object: DeepPartial<DeleteClosedProviderResponse>): DeleteClosedProviderResponse {
+    const message = createBaseDeleteClosedProviderResponse();
     message.deleted = object.deleted ?? false;
     return message;
   },
@@ -9113,16 +9113,16 @@ export const IdentityServiceService = {
    * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
    * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
-  deleteProvider: {
-    path: "/scheduling.identity.v1.IdentityService/DeleteProvider" as const,
+  deleteClosedProvider: {
+    path: "/scheduling.identity.v1.IdentityService/DeleteClosedProvider" as const,
     requestStream: false as const,
     responseStream: false as const,
-    requestSerialize: (value: DeleteProviderRequest): Buffer =>
-      Buffer.from(DeleteProviderRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteProviderRequest => DeleteProviderRequest.decode(value),
-    responseSerialize: (value: DeleteProviderResponse): Buffer =>
-      Buffer.from(DeleteProviderResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): DeleteProviderResponse => DeleteProviderResponse.decode(value),
+    requestSerialize: (value: DeleteClosedProviderRequest): Buffer =>
+      Buffer.from(DeleteClosedProviderRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteClosedProviderRequest => DeleteClosedProviderRequest.decode(value),
+    responseSerialize: (value: DeleteClosedProviderResponse): Buffer =>
+      Buffer.from(DeleteClosedProviderResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteClosedProviderResponse => DeleteClosedProviderResponse.decode(value),
   },
   /**
    * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
@@ -9324,7 +9324,7 @@ export interface IdentityServiceServer extends UntypedServiceImplementation {
    * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
    * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
-  deleteProvider: handleUnaryCall<DeleteProviderRequest, DeleteProviderResponse>;
+  deleteClosedProvider: handleUnaryCall<DeleteClosedProviderRequest, DeleteClosedProviderResponse>;
   /**
    * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
    * NOT_FOUND (provider.not_found) if it was deleted.
@@ -9698,20 +9698,20 @@ export interface IdentityServiceClient extends Client {
    * For calendar, which has nothing of a provider any more, as customer does, and neither stores anything for this version: deletes the provider with the
    * access of its staff. Nothing changes if it has another version by now. NOT_FOUND (provider.not_found).
    */
-  deleteProvider(
-    request: DeleteProviderRequest,
-    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+  deleteClosedProvider(
+    request: DeleteClosedProviderRequest,
+    callback: (error: ServiceError | null, response: DeleteClosedProviderResponse) => void,
   ): ClientUnaryCall;
-  deleteProvider(
-    request: DeleteProviderRequest,
+  deleteClosedProvider(
+    request: DeleteClosedProviderRequest,
     metadata: Metadata,
-    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+    callback: (error: ServiceError | null, response: DeleteClosedProviderResponse) => void,
   ): ClientUnaryCall;
-  deleteProvider(
-    request: DeleteProviderRequest,
+  deleteClosedProvider(
+    request: DeleteClosedProviderRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: DeleteProviderResponse) => void,
+    callback: (error: ServiceError | null, response: DeleteClosedProviderResponse) => void,
   ): ClientUnaryCall;
   /**
    * For calendar and customer, which need a provider that was closed to be deleted: answers it with a higher version than that, which ends the deletion.
