@@ -220,7 +220,7 @@ describe('pages', () => {
       SELECT 'long', reference, owner_id, id, 'P', 'UTC' FROM account WHERE crm_id = 'long'`.execute(kysely);
     await sql`
       INSERT INTO provider (crm_id, reference, owner_id, account_id, name, time_zone)
-      SELECT 'two', 'p' || n, owner_id, id, 'P', 'UTC' FROM generate_series(1, 40000) AS n, account WHERE crm_id = 'two'`.execute(
+      SELECT 'two', 'p' || n, owner_id, id, 'P', 'UTC' FROM generate_series(1, 10000) AS n, account WHERE crm_id = 'two'`.execute(
       kysely,
     );
     await sql`ANALYZE`.execute(kysely);
