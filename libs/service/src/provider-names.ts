@@ -23,17 +23,19 @@ export function createProviderNames(identity: ClientOf<typeof IdentityServiceSer
     requireId: (key) => ids.refresh(key),
     rememberedId: async (key) => ids.get(key) ?? ids.refresh(key),
     findReferences: async (crmId, providerIds) => {
-      const unknown = providerIds.filter((id) => !references.has(`${crmId} ${id}`));
-      if (unknown.length > 0) {
-        const { providers } = await identity.listProviderReferences({ crmId, providerIds: unknown });
-        for (const { id, reference } of providers) references.set(`${crmId} ${id}`, reference);
+      const found = new Map<string, string>();
+      for (const id of providerIds) {
+        const reference = references.get(`${crmId} ${id}`);
+        if (reference !== undefined) found.set(id, reference);
       }
-      return new Map(
-        providerIds.flatMap((id) => {
-          const reference = references.get(`${crmId} ${id}`);
-          return reference === undefined ? [] : [[id, reference]];
-        }),
-      );
+      const unknown = providerIds.filter((id) => !found.has(id));
+      if (unknown.length === 0) return found;
+      const { providers } = await identity.listProviderReferences({ crmId, providerIds: unknown });
+      for (const { id, reference } of providers) {
+        references.set(`${crmId} ${id}`, reference);
+        found.set(id, reference);
+      }
+      return found;
     },
   };
 }
