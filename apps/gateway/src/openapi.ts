@@ -4,7 +4,7 @@ import { type ApiOwner, describeApi } from './api-description.ts';
 import { completeDocument, showAlternatives, showScope } from './api-document.ts';
 import { type ApiDocument, writeCollection } from './collection/write-collection.ts';
 import { documentationPage } from './documentation-page.ts';
-import { type RenderedFile, renderedFile, sendFile } from './rendered-files.ts';
+import { makeOnce, type RenderedFile, renderedFile, sendFile } from './rendered-files.ts';
 import { loadViewer } from './viewer.ts';
 
 const json = 'application/json; charset=utf-8';
@@ -26,20 +26,19 @@ export async function serveDocumentation(app: FastifyInstance, owner: ApiOwner):
     },
   });
   let document: RenderedFile;
-  let collection: RenderedFile;
   app.addHook('onReady', async () => {
-    const text = JSON.stringify(app.swagger());
-    document = renderedFile(json, text);
-    collection = renderedFile(
-      json,
-      JSON.stringify(writeCollection(JSON.parse(text) as ApiDocument, owner.publicUrl), undefined, 2),
-      { 'content-disposition': 'attachment; filename="scheduling.postman_collection.json"' },
-    );
+    document = renderedFile(json, JSON.stringify(app.swagger()));
+  });
+  const collection = makeOnce(async () => {
+    const described = JSON.parse(document.bytes!.toString()) as ApiDocument;
+    return renderedFile(json, JSON.stringify(writeCollection(described, owner.publicUrl), undefined, 2), {
+      'content-disposition': 'attachment; filename="scheduling.postman_collection.json"',
+    });
   });
   const viewer = loadViewer();
   const files: Record<string, () => RenderedFile | Promise<RenderedFile>> = {
     '/openapi.json': () => document,
-    '/collection.json': () => collection,
+    '/collection.json': collection,
     '/docs': () => documentationPage,
     '/docs/viewer.js': viewer,
   };

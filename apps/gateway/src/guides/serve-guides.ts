@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { sendPage } from '../html-page.ts';
 import { RequestError } from '../problem.ts';
-import { renderedFile, sendFile } from '../rendered-files.ts';
+import { makeOnce, renderedFile, sendFile } from '../rendered-files.ts';
 import { writeLlmsText } from './llms-text.ts';
 import { type Guide, type Guides, readGuides } from './read-guides.ts';
 import { renderGuide } from './render-guide.ts';
@@ -19,22 +19,26 @@ export function serveGuides(app: FastifyInstance, publicUrl: string): void {
     if (guide === undefined) throw new RequestError('route.not_found');
     return guide;
   };
-  const pages = new Map<Guide, string>();
+  const pageOf = remember((guide: Guide) => renderGuide(guide, guides(), publicUrl));
+  const markdownOf = remember((guide: Guide) =>
+    renderedFile('text/markdown; charset=utf-8', `# ${guide.title}\n${guide.markdown}`),
+  );
+  const list = makeOnce(async () => renderedFile('text/plain; charset=utf-8', writeLlmsText(guides(), publicUrl)));
   const schema = { hide: true };
   app.get<{ Params: { page?: string } }>('/guides/:page?', { schema }, async (request, reply) => {
     const { page = guides().index.name } = request.params;
     const guide = find(page.replace(/\.md$/, ''));
-    if (page.endsWith('.md'))
-      return sendFile(
-        request,
-        reply,
-        renderedFile('text/markdown; charset=utf-8', `# ${guide.title}\n${guide.markdown}`),
-      );
-    const html = pages.get(guide) ?? renderGuide(guide, guides(), publicUrl);
-    pages.set(guide, html);
-    return sendPage(reply, 200, html);
+    return page.endsWith('.md') ? sendFile(request, reply, markdownOf(guide)) : sendPage(reply, 200, pageOf(guide));
   });
-  app.get('/llms.txt', { schema }, async (request, reply) =>
-    sendFile(request, reply, renderedFile('text/plain; charset=utf-8', writeLlmsText(guides(), publicUrl))),
-  );
+  app.get('/llms.txt', { schema }, async (request, reply) => sendFile(request, reply, await list()));
+}
+
+/** What is made of a guide, once. */
+function remember<Made>(make: (guide: Guide) => Made): (guide: Guide) => Made {
+  const made = new Map<Guide, Made>();
+  return (guide) => {
+    const known = made.get(guide) ?? make(guide);
+    made.set(guide, known);
+    return known;
+  };
 }
