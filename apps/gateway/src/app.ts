@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Admission, createAdmission, longestBodyBytes } from './admission.ts';
 import { freeFailures, requireKey } from './authentication.ts';
 import { createBrowserPages } from './browser-pages.ts';
-import { serveClientPackage } from './client-package.ts';
+import { serveClientPackages } from './client-packages.ts';
 import type { Clients } from './clients.ts';
 import { passOnIdempotencyKeys } from './idempotency-key.ts';
 import { addJsonParser, refuseCompressedBodies } from './json-body.ts';
@@ -86,7 +86,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const collected = collectRoutes(app);
   await serveDocumentation(app, dependencies);
   serveGuides(app, dependencies.publicUrl);
-  serveClientPackage(app);
+  serveClientPackages(app);
   await app.register(cookie);
   await app.register(probeRoutes(dependencies.isDraining));
   await app.register(emailVerificationRoutes(dependencies.clients, strangers));

@@ -42,6 +42,10 @@ describe('the guides', () => {
     }
   });
 
+  it('have their index with a slash at the end, too', async () => {
+    expect(await read('/guides/')).toEqual(await read('/guides'));
+  });
+
   it('have a heading once, and show code as it is', async () => {
     const { body } = await read('/guides/booking');
     expect([...body.matchAll(/<h1/g)]).toHaveLength(1);

@@ -1,11 +1,26 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { repositoryRoot } from '@scheduling/stack';
 import { createCrm } from '@scheduling/test-stack/crm';
 import { expect, inject, it } from 'vitest';
 
 /** PYTHON_CLIENT is a Python in which the package and its tools are installed. */
+const python = process.env['PYTHON_CLIENT']!;
+const run = promisify(execFile);
+
+it('the client for Python can be installed from a gateway that runs from this repository', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'python-client-'));
+  const archive = `${inject('stack').gateway}/python-client.tar.gz`;
+  await run(python, ['-m', 'pip', 'install', '--no-deps', '--no-build-isolation', '--target', folder.path, archive]);
+  const program = 'import scheduling_client; print(scheduling_client.Client.__module__, scheduling_client.__file__)';
+  const { stdout } = await run(python, ['-c', program], { env: { ...process.env, PYTHONPATH: folder.path } });
+  expect(stdout).toBe(`scheduling_client._client ${join(folder.path, 'scheduling_client/__init__.py')}\n`);
+}, 60_000);
+
 it('the client for Python passes its tests', async () => {
   const [crm, limited] = await Promise.all([createCrm(), createCrm({ requestsPerMinute: 1 })]);
   const settings = {
@@ -15,7 +30,7 @@ it('the client for Python passes its tests', async () => {
     LIMITED_CRM: limited.crmId,
     LIMITED_KEY: limited.key,
   };
-  const tests = spawn(process.env['PYTHON_CLIENT']!, ['-m', 'pytest', '-p', 'no:cacheprovider'], {
+  const tests = spawn(python, ['-m', 'pytest', '-p', 'no:cacheprovider'], {
     cwd: join(repositoryRoot, 'clients/python'),
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'inherit', 'inherit'],

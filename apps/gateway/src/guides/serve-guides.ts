@@ -26,7 +26,7 @@ export function serveGuides(app: FastifyInstance, publicUrl: string): void {
   const list = makeOnce(async () => renderedFile('text/plain; charset=utf-8', writeLlmsText(guides(), publicUrl)));
   const schema = { hide: true };
   app.get<{ Params: { page?: string } }>('/guides/:page?', { schema }, async (request, reply) => {
-    const { page = guides().index.name } = request.params;
+    const page = request.params.page || guides().index.name;
     const guide = find(page.replace(/\.md$/, ''));
     return page.endsWith('.md') ? sendFile(request, reply, markdownOf(guide)) : sendPage(reply, 200, pageOf(guide));
   });
