@@ -27,6 +27,11 @@ def test_a_reference_without_a_meaning_is_not_sent(
         open_client(url="http://127.0.0.1:9").list_slots(reference)
 
 
+def test_a_path_without_a_slash_is_not_sent(open_client: Open) -> None:
+    with pytest.raises(ValueError, match="^path must begin with /, not 'webhooks'$"):
+        open_client(url="http://127.0.0.1:9").request("GET", "webhooks")
+
+
 def test_none_clears_a_field_and_an_absent_one_keeps_its_value(open_client: Open, provider: str) -> None:
     client = open_client()
     reference = unique("customer")

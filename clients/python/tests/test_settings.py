@@ -17,6 +17,7 @@ WRONG: list[tuple[str, object, str | None]] = [
     ("url", "ftp://scheduling.example.com", None),
     ("url", "https://", None),
     ("url", "https://scheduling.example.com:port", None),
+    ("url", "https://scheduling.example.com:65536", None),
     ("url", "https://scheduling.example.com/?crm=demo", None),
     ("url", "https://scheduling.example.com/#demo", None),
     ("url", " https://scheduling.example.com", None),

@@ -23,8 +23,10 @@ class Call(Generic[Result]):
     """If it is repeated and finds nothing, it has succeeded."""
 
     def target(self) -> str:
-        """The path and query to send. Raises a TypeError or ValueError if a path parameter has no meaning."""
+        """The path and query to send. Raises a TypeError or ValueError if the path or one of its parameters has no meaning."""
         path = self.path
+        if path and not path.startswith("/"):
+            raise ValueError(f"path must begin with /, not {path!r}")
         for name, value in self.path_parameters.items():
             path = path.replace(f"{{{name}}}", _encode(name, value))
         query = self.query if isinstance(self.query, str) else urlencode(list(_pairs(self.query or {})))

@@ -10,6 +10,7 @@ import httpx
 _CRM_ID = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 # A header can have nothing else.
 _KEY = re.compile(r"[!-~]+", re.ASCII)
+_HIGHEST_PORT = 65_535
 # Sockets cannot wait for longer.
 _LONGEST_ATTEMPT = 2_147_483
 
@@ -68,7 +69,7 @@ def _is_address(value: object) -> bool:
         address = httpx.URL(value)
     except httpx.InvalidURL:
         return False
-    return address.scheme in ("http", "https") and address.host != ""
+    return address.scheme in ("http", "https") and address.host != "" and (address.port or 1) <= _HIGHEST_PORT
 
 
 def _is_number(value: object) -> bool:
