@@ -18,6 +18,7 @@ export function verifyWebhook(
   body: string,
   headers: Headers | Record<string, string | string[] | undefined>,
 ): Event {
-  const given = headers instanceof Headers ? Object.fromEntries(headers) : headers;
-  return new Webhook(secret).verify(body, given as Record<string, string>) as Event;
+  const given = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const texts = Object.fromEntries(given.map(([name, value]) => [name, [value].flat().join()]));
+  return new Webhook(secret).verify(body, texts) as Event;
 }

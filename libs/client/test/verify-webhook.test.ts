@@ -19,12 +19,14 @@ describe('the verification of a webhook', () => {
   it('returns the event', () => {
     expect(verifyWebhook(secret, body, sign())).toEqual(event);
     expect(verifyWebhook(secret, body, new Headers(sign()))).toEqual(event);
+    expect(verifyWebhook(secret, body, { ...sign(), 'webhook-id': [event.id], cookie: undefined })).toEqual(event);
   });
 
   it.each([
     ['another body', `${body} `, sign()],
     ['an old signature', body, sign(new Date(Date.now() - 10 * 60_000))],
     ['no signature', body, {}],
+    ['two timestamps', body, { ...sign(), 'webhook-timestamp': ['1', '2'] }],
   ])('rejects %s', (_, received, headers) => {
     expect(() => verifyWebhook(secret, received, headers)).toThrow(WebhookVerificationError);
   });
