@@ -41,6 +41,7 @@ code, pre { font: .875em/1.5 ui-monospace, monospace; background: color-mix(in s
 code { padding: .1em .3em; }
 .code { position: relative; }
 pre { padding: .75rem 1rem; white-space: pre-wrap; overflow-wrap: normal; overflow-x: auto; }
+.program pre { white-space: pre; }
 pre code { padding: 0; background: none; font-size: 1em; }
 .scroll { overflow-x: auto; overflow-wrap: break-word; }
 table { border-collapse: collapse; font-size: .9375rem; }
@@ -52,6 +53,7 @@ td > a:only-child, nav a { display: inline-block; min-height: 1.5rem; }
 .contents li { margin: .25rem 0; }
 .word { white-space: nowrap; }
 .code:has(button) pre { padding-right: 5rem; }
+.program:has(button) pre { padding: 2.75rem 1rem .75rem; }
 @media (max-width: 40rem) { .code:has(button) pre { padding: 2.75rem 1rem .75rem; } }
 .code button { position: absolute; top: .375rem; right: .375rem; width: auto; min-height: 2rem; margin: 0; padding: 0 .625rem; font-size: .8125rem; }
 `;

@@ -31,8 +31,9 @@ export function renderGuide(guide: Guide, { index, ordered }: Guides, publicUrl:
 }
 
 /**
- * Whatever is too wide can be scrolled, with the keyboard, too. Long lines of code wrap between the parts of JSON and of
- * queries, and never within a word.
+ * Whatever is too wide can be scrolled, with the keyboard, too. Long lines of requests and responses wrap between the
+ * parts of JSON and of queries, and never within a word. Those of programs do not wrap, because their indentation shows
+ * what belongs together.
  */
 function createRenderer(address: (name: string) => string): Partial<Renderer> {
   let tables = 0;
@@ -48,17 +49,22 @@ function createRenderer(address: (name: string) => string): Partial<Renderer> {
     },
     code(token: Tokens.Code): string {
       const html = Renderer.prototype.code.call(this as Renderer, token);
-      const isOutput = ['json', 'text'].includes(token.lang ?? '');
+      const kind = kindOf(token.lang ?? '');
       const wrapped = html.replace(/<pre>(<code.*?>)(.*)<\/code>/s, (_html: string, start: string, code: string) => {
-        return `<pre tabindex="0">${start}${keepWords(code)}</code>`;
+        return `<pre tabindex="0">${start}${kind === 'program' ? code : keepWords(code)}</code>`;
       });
-      return `<div class="code${isOutput ? ' output' : ''}">${wrapped}</div>`;
+      return `<div class="code ${kind}">${wrapped}</div>`;
     },
     codespan(token: Tokens.Codespan): string {
       return Renderer.prototype.codespan.call(this as Renderer, token).replaceAll(/(?<=\w)[/_](?=[\w:])/g, '$&<wbr>');
     },
     checkbox: () => '☐ ',
   };
+}
+
+function kindOf(language: string): 'output' | 'program' | 'request' {
+  if (['json', 'text'].includes(language)) return 'output';
+  return ['', 'sh', 'http'].includes(language) ? 'request' : 'program';
 }
 
 /** Browsers would break lines after a hyphen, which references and dates have. */
