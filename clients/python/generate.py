@@ -158,8 +158,6 @@ def write_types(file: Path, schemas: Schemas) -> None:
         [
             *("datamodel-codegen", *options.split()),
             *("--custom-file-header", HEADER.strip()),
-            # Beside the exception of that name.
-            *("--model-name-map", json.dumps({"ProblemError": "InvalidField"})),
             *("--output", str(file)),
         ],
         input=json.dumps(document),

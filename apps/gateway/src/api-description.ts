@@ -136,6 +136,11 @@ const tags = [
       'An endpoint that fails for about three days, or answers 410, is disabled.',
   },
   {
+    name: 'Webhook requests',
+    description:
+      'What the service sends to the URL of a webhook. It is not an operation of the service: your endpoint implements it.',
+  },
+  {
     name: 'Calendars',
     description:
       'URLs to which a provider subscribes in Google Calendar, Apple Calendar or Outlook, to see the appointments there. Whoever has the URL reads the calendar, so it is shown only once. ' +

@@ -108,8 +108,18 @@ function addExamples({ content }: Response, request: { hasBody: boolean }, examp
     media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
 }
 
-/** Rules of this gateway about control characters and times of day, which the registry of formats does not know. */
-const ownFormats = new Set<unknown>(['line', 'text', 'path-segment', 'time-of-day', 'end-time-of-day']);
+/**
+ * Rules of this gateway about control characters and times, which the registry of formats does not know. Its
+ * `date-time-local` requires seconds and has no offset, so a generated client could not send what this gateway accepts.
+ */
+const ownFormats = new Set<unknown>([
+  'line',
+  'text',
+  'path-segment',
+  'time-of-day',
+  'end-time-of-day',
+  'date-time-local',
+]);
 
 /** Moves every schema with a title to the components, once, and replaces it with references. */
 function nameComponents(node: unknown, schemas: Json): unknown {
@@ -127,8 +137,23 @@ function nameComponents(node: unknown, schemas: Json): unknown {
     replaced['enum'] = documentedEnum;
   }
   if (typeof title !== 'string') return replaced;
-  schemas[title] = replaced;
+  return nameSchema(title, isObjectOrText(replaced) ? asAlternatives(title, replaced, schemas) : replaced, schemas);
+}
+
+function nameSchema(title: string, schema: Json, schemas: Json): Json {
+  schemas[title] = schema;
   return { $ref: `#/components/schemas/${title}` };
+}
+
+function isObjectOrText({ type }: Json): boolean {
+  return Array.isArray(type) && type.includes('object') && type.includes('string');
+}
+
+/** One of several types, one of which is an object: generators of clients take the list of types for the object alone. */
+function asAlternatives(title: string, schema: Json, schemas: Json): Json {
+  const { type: _types, properties, required, maxLength, ...rest } = schema;
+  const fields = nameSchema(`${title}Fields`, { type: 'object', properties, required }, schemas);
+  return { ...rest, anyOf: [fields, { type: 'string', maxLength }, { type: 'null' }] };
 }
 
 /** Examples are data, whatever their fields are called. */

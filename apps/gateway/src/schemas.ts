@@ -93,11 +93,14 @@ const problem = Type.Object(
     reason: Type.Optional(Type.String({ description: 'A more specific cause, for the codes that have one.' })),
     errors: Type.Optional(
       Type.Array(
-        Type.Object({
-          pointer: Type.Optional(Type.String({ description: 'JSON pointer to a field of the body.' })),
-          parameter: Type.Optional(Type.String({ description: 'Name of a path or query parameter.' })),
-          detail: Type.String(),
-        }),
+        Type.Object(
+          {
+            pointer: Type.Optional(Type.String({ description: 'JSON pointer to a field of the body.' })),
+            parameter: Type.Optional(Type.String({ description: 'Name of a path or query parameter.' })),
+            detail: Type.String(),
+          },
+          { title: 'InvalidField' },
+        ),
         { description: 'Every invalid field.' },
       ),
     ),

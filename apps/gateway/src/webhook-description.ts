@@ -13,7 +13,8 @@ export function describeWebhooks(eventExample: unknown) {
           'The request that is sent to the URL of a webhook for each event: one at a time, in the order of the events. Verify the signature with the bytes of the body as they ' +
           'arrived, store the event, and answer within 10 seconds. An event can arrive more than once. The type `webhook.test` is that of the operation Test a webhook, and is not ' +
           'in the list of events. Ignore types that you do not know: there may be new ones.',
-        tags: ['Webhooks'],
+        // Not that of the operations: a generator of clients would write both into the same file.
+        tags: ['Webhook requests'],
         security: [],
         parameters: Object.entries(signatureHeaders).map(([name, { description, example }]) => ({
           name,

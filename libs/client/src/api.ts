@@ -1325,6 +1325,14 @@ export interface components {
              */
             expiresAt: string | null;
         };
+        /** InvalidField */
+        InvalidField: {
+            /** @description JSON pointer to a field of the body. */
+            pointer?: string;
+            /** @description Name of a path or query parameter. */
+            parameter?: string;
+            detail: string;
+        };
         /**
          * Problem
          * @description An error (RFC 9457).
@@ -1341,13 +1349,7 @@ export interface components {
             /** @description A more specific cause, for the codes that have one. */
             reason?: string;
             /** @description Every invalid field. */
-            errors?: {
-                /** @description JSON pointer to a field of the body. */
-                pointer?: string;
-                /** @description Name of a path or query parameter. */
-                parameter?: string;
-                detail: string;
-            }[];
+            errors?: components["schemas"]["InvalidField"][];
         };
         /** NewUser */
         NewUser: {
@@ -1632,11 +1634,7 @@ export interface components {
             /** @description Reference of an existing user. */
             reference: string;
         };
-        /**
-         * NewAddress
-         * @description An address object, or a string such as a link to a video call.
-         */
-        NewAddress: {
+        NewAddressFields: {
             city?: string | null;
             zip?: string | null;
             country?: string | null;
@@ -1644,22 +1642,21 @@ export interface components {
             countryCode?: string | null;
             street?: string | null;
             number?: string | null;
-        } | string | null;
+        };
+        /**
+         * NewAddress
+         * @description An address object, or a string such as a link to a video call.
+         */
+        NewAddress: components["schemas"]["NewAddressFields"] | string | null;
         /** NewTimeslot */
         NewTimeslot: {
             /** @description Unique; generated if absent. */
             reference?: string | null;
             /** @description Reference of the resource it belongs to. */
             resourceReference: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start?: string | null;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             end: string;
             /** @description Length of one bookable slot in minutes. */
             raster: number;
@@ -1682,17 +1679,18 @@ export interface components {
         NewTimeslots: {
             timeslots: components["schemas"]["NewTimeslot"][];
         };
-        /**
-         * Address
-         * @description As given on creation: an address object or a string.
-         */
-        Address: {
+        AddressFields: {
             city: string | null;
             countryCode: string | null;
             street: string | null;
             number: string | null;
             zip: string | null;
-        } | string | null;
+        };
+        /**
+         * Address
+         * @description As given on creation: an address object or a string.
+         */
+        Address: components["schemas"]["AddressFields"] | string | null;
         /**
          * Participation
          * @example {
@@ -1942,15 +1940,9 @@ export interface components {
         };
         /** TimeslotChange */
         TimeslotChange: {
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start?: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             end?: string;
             /** @description Length of one bookable slot in minutes. */
             raster?: number;
@@ -2208,15 +2200,9 @@ export interface components {
         NewBlock: {
             /** @description Unique; generated if absent. */
             reference?: string | null;
-            /**
-             * Format: date-time-local
-             * @description A slot may end then. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description A slot may end then. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start: string;
-            /**
-             * Format: date-time-local
-             * @description After `start`. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description After `start`. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             end: string;
             /** @description For the CRM; customers never see it. */
             note?: string | null;
@@ -2255,19 +2241,28 @@ export interface components {
             /** @enum {string} */
             currency: "EUR" | "CHF";
         } | null;
+        /** NewAppointmentParticipation */
+        NewAppointmentParticipation: {
+            reference: string;
+            name: string;
+            /** Format: email */
+            email: string;
+            mobile?: string | null;
+            note?: string | null;
+            /** @enum {string} */
+            state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
+            /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+        };
         /** NewAppointment */
         NewAppointment: {
             /** @description Unique. */
             reference: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             end: string;
             /** @description Maximum number of participants; defaults to 0. */
             capacity?: number | null;
@@ -2289,35 +2284,16 @@ export interface components {
                 [key: string]: string;
             } | null;
             /** @description Participants without a customer record. They are never rejected for lack of capacity. */
-            participations?: {
-                reference: string;
-                name: string;
-                /** Format: email */
-                email: string;
-                mobile?: string | null;
-                note?: string | null;
-                /** @enum {string} */
-                state: "RESERVED" | "REQUESTED" | "BOOKED" | "CANCELED" | "DELETED";
-                /** @description What the CRM notes of the participation. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters. */
-                metadata?: {
-                    [key: string]: string;
-                } | null;
-            }[] | null;
+            participations?: components["schemas"]["NewAppointmentParticipation"][] | null;
         };
         /**
          * SeriesData
          * @description First and last day, slot length and weekdays of the series.
          */
         SeriesData: {
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             from: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             to: string;
             /** @description Length of one appointment in minutes. */
             raster: number;
@@ -2331,15 +2307,9 @@ export interface components {
         NewSeries: {
             /** @description Ignored: references of the appointments are generated. */
             reference?: unknown;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             from?: string | null;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             to?: string | null;
             series_data: components["schemas"]["SeriesData"];
             /** @description Maximum number of participants; defaults to 0. */
@@ -2362,6 +2332,67 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        /**
+         * CreateAppointmentResponse
+         * @description A single appointment
+         * @example {
+         *       "api-info": {
+         *         "version": "1"
+         *       },
+         *       "appointment": {
+         *         "reference": "a-1@acme",
+         *         "acceptBookings": true,
+         *         "address": {
+         *           "city": "Berlin",
+         *           "countryCode": "DE",
+         *           "street": "Beispielstraße",
+         *           "number": "1",
+         *           "zip": "10115"
+         *         },
+         *         "archived": false,
+         *         "capacity": 2,
+         *         "contactReference": null,
+         *         "description": "Haircut",
+         *         "start": "2030-05-06T07:00:00Z",
+         *         "end": "2030-05-06T07:30:00Z",
+         *         "notes": null,
+         *         "metadata": {
+         *           "room": "2"
+         *         },
+         *         "participations": [
+         *           {
+         *             "reference": "b-1@acme",
+         *             "appointmentReference": "a-1@acme",
+         *             "customerReference": "c-1@acme",
+         *             "email": "ada.kundin@customers.example",
+         *             "mobile": "+49 170 1234567",
+         *             "name": "Ada Kundin",
+         *             "note": null,
+         *             "state": "BOOKED",
+         *             "messages": [
+         *               "See you then!"
+         *             ],
+         *             "metadata": {
+         *               "channel": "phone"
+         *             },
+         *             "noShow": false
+         *           }
+         *         ],
+         *         "price": {
+         *           "value": 49.9,
+         *           "currency": "EUR"
+         *         },
+         *         "productReference": "haircut@acme",
+         *         "resourceReference": "room-1@acme",
+         *         "seriesId": null,
+         *         "state": "ACTIVE"
+         *       }
+         *     }
+         */
+        CreateAppointmentResponse: {
+            "api-info": components["schemas"]["ApiInfo"];
+            appointment: components["schemas"]["Appointment"];
+        };
         /** Cancellation */
         Cancellation: {
             appointmentReference?: string | null;
@@ -2370,15 +2401,9 @@ export interface components {
         } | null;
         /** AppointmentChange */
         AppointmentChange: {
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start?: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             end?: string;
             /** @description Maximum number of participants. Nobody loses a seat. */
             capacity?: number;
@@ -2526,10 +2551,7 @@ export interface components {
         TimeslotBooking: {
             /** @description The timeslot. */
             timeslotReference: string;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start: string;
             productReference: string;
             /** @description Length in minutes, a multiple of the raster; defaults to one raster. */
@@ -2631,10 +2653,7 @@ export interface components {
         BookingChange: {
             /** @description The timeslot in which the new slot is; together with `start`. */
             timeslotReference?: string | null;
-            /**
-             * Format: date-time-local
-             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             start?: string | null;
             /** @description Defaults to that of the current appointment, as do its name, price and contact. */
             productReference?: string | null;
@@ -2915,10 +2934,7 @@ export interface components {
             productReference: string;
             /** @description How many bookings and requests can be made by it. Those that are cancelled, declined or deleted do not count. */
             bookings: number;
-            /**
-             * Format: date-time-local
-             * @description In the future, and at most 366 days ahead. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
-             */
+            /** @description In the future, and at most 366 days ahead. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
             expiresAt: string;
         };
         /**
@@ -3242,6 +3258,12 @@ export interface components {
              */
             now: string | null;
         };
+        /** SandboxMailCalendar */
+        SandboxMailCalendar: {
+            /** @description `REQUEST` or `CANCEL`. */
+            method: string;
+            text: string;
+        };
         /**
          * SandboxMail
          * @example {
@@ -3298,11 +3320,7 @@ export interface components {
             text: string;
             html: string;
             /** @description The calendar files. */
-            calendars: {
-                /** @description `REQUEST` or `CANCEL`. */
-                method: string;
-                text: string;
-            }[];
+            calendars: components["schemas"]["SandboxMailCalendar"][];
         };
     };
     responses: never;
@@ -8406,10 +8424,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        "api-info": components["schemas"]["ApiInfo"];
-                        appointment: components["schemas"]["Appointment"];
-                    };
+                    "application/json": components["schemas"]["CreateAppointmentResponse"] | components["schemas"]["Appointment"][];
                 };
             };
             /** @description Created */
@@ -8418,10 +8433,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        "api-info": components["schemas"]["ApiInfo"];
-                        appointment: components["schemas"]["Appointment"];
-                    } | components["schemas"]["Appointment"][];
+                    "application/json": components["schemas"]["CreateAppointmentResponse"] | components["schemas"]["Appointment"][];
                 };
             };
             /** @description The request is invalid: `request.invalid`, `request.malformed`, `request.unknown_field`, `appointment.invalid`, `series.empty`, `series.too_long`, `idempotency_key.invalid`. */

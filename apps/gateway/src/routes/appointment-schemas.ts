@@ -72,15 +72,18 @@ export const commonFields = {
 };
 
 /** interface 2.6. */
-export const embeddedParticipation = Type.Object({
-  reference: reference(),
-  name: line(),
-  email: email(),
-  mobile: Type.Optional(optionalLine()),
-  note: Type.Optional(optionalText()),
-  state: oneOf(participationStates),
-  metadata: participationMetadata,
-});
+export const embeddedParticipation = Type.Object(
+  {
+    reference: reference(),
+    name: line(),
+    email: email(),
+    mobile: Type.Optional(optionalLine()),
+    note: Type.Optional(optionalText()),
+    state: oneOf(participationStates),
+    metadata: participationMetadata,
+  },
+  { title: 'NewAppointmentParticipation' },
+);
 
 export const newAppointment = Type.Object(
   {
@@ -171,6 +174,43 @@ export const getAppointmentSchema = {
   },
 } as const;
 
+const singleExample = {
+  'api-info': apiInfoValue,
+  appointment: { ...appointmentExample, capacity: 1, participations: [] },
+};
+
+const seriesExample = [
+  {
+    ...appointmentExample,
+    reference: '6c9b7b57-6f0c-4f5c-8f25-0d6c3f1f8b1e@scheduling',
+    acceptBookings: false,
+    address: null,
+    capacity: 1,
+    description: null,
+    start: '2030-06-03T07:00:00Z',
+    end: '2030-06-03T07:30:00Z',
+    participations: [],
+    metadata: null,
+    price: null,
+    seriesId: '0b9e6f6e-51c8-4b43-8d53-8f7f9e2d5c10',
+  },
+];
+
+/**
+ * The same for every success, because a generated client parses all of them as the first one. Without a type, because
+ * the JSON of calendar is sent as it is.
+ */
+function appointmentOrSeries(description: string, examples: unknown[]) {
+  return Type.Unsafe<unknown>({
+    if: { type: 'array' },
+    // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
+    then: Type.Array(appointment, { description: 'The appointments of a series, ordered by start' }),
+    else: { ...wrapped('appointment', appointment, 'A single appointment'), title: 'CreateAppointmentResponse' },
+    description,
+    examples,
+  });
+}
+
 export const createAppointmentSchema = {
   operationId: 'createAppointment',
   summary: 'Create an appointment or a series',
@@ -206,34 +246,8 @@ export const createAppointmentSchema = {
     ],
   }),
   response: {
-    // Without a type, because the JSON of calendar is sent as it is.
-    200: Type.Unsafe<unknown>(wrapped('appointment', appointment, 'The appointment already exists')),
-    201: Type.Unsafe<unknown>({
-      if: { type: 'array' },
-      // eslint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
-      then: Type.Array(appointment, { description: 'The appointments of a series, ordered by start' }),
-      else: wrapped('appointment', appointment, 'A single appointment'),
-      description: 'Created',
-      examples: [
-        { 'api-info': apiInfoValue, appointment: { ...appointmentExample, capacity: 1, participations: [] } },
-        [
-          {
-            ...appointmentExample,
-            reference: '6c9b7b57-6f0c-4f5c-8f25-0d6c3f1f8b1e@scheduling',
-            acceptBookings: false,
-            address: null,
-            capacity: 1,
-            description: null,
-            start: '2030-06-03T07:00:00Z',
-            end: '2030-06-03T07:30:00Z',
-            participations: [],
-            metadata: null,
-            price: null,
-            seriesId: '0b9e6f6e-51c8-4b43-8d53-8f7f9e2d5c10',
-          },
-        ],
-      ],
-    }),
+    200: appointmentOrSeries('The appointment already exists', [singleExample]),
+    201: appointmentOrSeries('Created', [singleExample, seriesExample]),
     ...problems(
       [
         'appointment.invalid',

@@ -131,7 +131,10 @@ const mail = Type.Object(
     text: Type.String(),
     html: Type.String(),
     calendars: Type.Array(
-      Type.Object({ method: Type.String({ description: '`REQUEST` or `CANCEL`.' }), text: Type.String() }),
+      Type.Object(
+        { method: Type.String({ description: '`REQUEST` or `CANCEL`.' }), text: Type.String() },
+        { title: 'SandboxMailCalendar' },
+      ),
       { description: 'The calendar files.' },
     ),
   },

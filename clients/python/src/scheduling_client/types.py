@@ -254,9 +254,7 @@ class ExistingUser(TypedDict):
     """Reference of an existing user."""
 
 
-class NewAddress(TypedDict):
-    """An address object, or a string such as a link to a video call."""
-
+class NewAddressFields(TypedDict):
     city: NotRequired[str | None]
     zip: NotRequired[str | None]
     country: NotRequired[str | None]
@@ -266,7 +264,7 @@ class NewAddress(TypedDict):
     number: NotRequired[str | None]
 
 
-NewAddress1: TypeAlias = NewAddress | str | None
+NewAddress: TypeAlias = NewAddressFields | str | None
 """An address object, or a string such as a link to a video call."""
 
 
@@ -285,7 +283,7 @@ class NewTimeslot(TypedDict):
     """Maximum number of participants of appointments created from it."""
     defaultAcceptBookings: bool
     """Whether it is publicly bookable."""
-    address: NotRequired[NewAddress1]
+    address: NotRequired[NewAddress]
     bufferBefore: NotRequired[int | None]
     """How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts. Defaults to 0."""
     bufferAfter: NotRequired[int | None]
@@ -298,9 +296,7 @@ class NewTimeslots(TypedDict):
     timeslots: list[NewTimeslot]
 
 
-class Address(TypedDict):
-    """As given on creation: an address object or a string."""
-
+class AddressFields(TypedDict):
     city: str | None
     countryCode: str | None
     street: str | None
@@ -308,7 +304,7 @@ class Address(TypedDict):
     zip: str | None
 
 
-Address1: TypeAlias = Address | str | None
+Address: TypeAlias = AddressFields | str | None
 """As given on creation: an address object or a string."""
 
 
@@ -344,7 +340,7 @@ class Appointment(TypedDict):
     reference: str
     acceptBookings: bool
     """Whether it is publicly bookable."""
-    address: Address1
+    address: Address
     archived: bool
     capacity: int
     """Maximum number of participants."""
@@ -380,7 +376,7 @@ class Timeslot(TypedDict):
     """Maximum number of participants of appointments created from it."""
     defaultAcceptBookings: bool
     """Whether it is publicly bookable."""
-    address: Address1
+    address: Address
     bufferBefore: int
     """How many minutes at least are between an appointment that is booked in it and the previous one of the resource. The larger of two buffers counts."""
     bufferAfter: int
@@ -420,7 +416,7 @@ NewHoursWindow = TypedDict(
         "raster": int,
         "defaultCapacity": int,
         "defaultAcceptBookings": bool,
-        "address": NotRequired[NewAddress1],
+        "address": NotRequired[NewAddress],
         "bufferBefore": NotRequired[int | None],
         "bufferAfter": NotRequired[int | None],
     },
@@ -435,7 +431,7 @@ NewExceptionWindow = TypedDict(
         "raster": int,
         "defaultCapacity": int,
         "defaultAcceptBookings": bool,
-        "address": NotRequired[NewAddress1],
+        "address": NotRequired[NewAddress],
         "bufferBefore": NotRequired[int | None],
         "bufferAfter": NotRequired[int | None],
     },
@@ -474,7 +470,7 @@ HoursWindow = TypedDict(
         "raster": int,
         "defaultCapacity": int,
         "defaultAcceptBookings": bool,
-        "address": Address1,
+        "address": Address,
         "bufferBefore": int,
         "bufferAfter": int,
     },
@@ -489,7 +485,7 @@ ExceptionWindow = TypedDict(
         "raster": int,
         "defaultCapacity": int,
         "defaultAcceptBookings": bool,
-        "address": Address1,
+        "address": Address,
         "bufferBefore": int,
         "bufferAfter": int,
     },
@@ -605,7 +601,7 @@ class NewAppointment(TypedDict):
     contactReference: NotRequired[str | None]
     """Reference of the responsible user."""
     notes: NotRequired[str | None]
-    address: NotRequired[NewAddress1]
+    address: NotRequired[NewAddress]
     price: NotRequired[NewPrice | None]
     metadata: NotRequired[dict[str, str]]
     """What the CRM notes of the appointment, or of each one of a series. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
@@ -639,9 +635,18 @@ NewSeries = TypedDict(
         "description": NotRequired[str | None],
         "contactReference": NotRequired[str | None],
         "notes": NotRequired[str | None],
-        "address": NotRequired[NewAddress1],
+        "address": NotRequired[NewAddress],
         "price": NotRequired[NewPrice | None],
         "metadata": NotRequired[dict[str, str]],
+    },
+)
+
+
+CreateAppointmentResponse = TypedDict(
+    "CreateAppointmentResponse",
+    {
+        "api-info": ApiInfo,
+        "appointment": Appointment,
     },
 )
 
@@ -665,7 +670,7 @@ class AppointmentChange(TypedDict):
     contactReference: NotRequired[str | None]
     """Reference of the responsible user."""
     notes: NotRequired[str | None]
-    address: NotRequired[NewAddress1]
+    address: NotRequired[NewAddress]
     metadata: NotRequired[dict[str, str]]
     """Replaces all pairs; `null` clears them. At most 20 keys of 1 to 40 of the characters `A-Z a-z 0-9 _ . -`, with values of 1 to 500 characters."""
 
@@ -747,7 +752,7 @@ class Slot(TypedDict):
     """Maximum number of participants."""
     seats: int
     """How many of them can still be booked."""
-    address: Address1
+    address: Address
     price: Price | None
 
 
@@ -1250,6 +1255,12 @@ class SandboxClockChange(TypedDict):
     """The new time, at most 10 years from the real one; `null`: the real time. A date-time with `Z` or a UTC offset, `YYYY-MM-DDThh:mmZ`; seconds are optional."""
 
 
+class SandboxMailCalendar(TypedDict):
+    method: str
+    """`REQUEST` or `CANCEL`."""
+    text: str
+
+
 class SandboxMailFrom(TypedDict):
     name: str
     address: str
@@ -1263,12 +1274,6 @@ class SandboxMailTo(TypedDict):
 class SandboxMailReplyTo(TypedDict):
     name: str
     address: str
-
-
-class SandboxMailCalendar(TypedDict):
-    method: str
-    """`REQUEST` or `CANCEL`."""
-    text: str
 
 
 SandboxMail = TypedDict(
@@ -1517,15 +1522,6 @@ ListAppointmentsQuery = TypedDict(
         "metadata": NotRequired[dict[str, str]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
-    },
-)
-
-
-CreateAppointmentResponse = TypedDict(
-    "CreateAppointmentResponse",
-    {
-        "api-info": ApiInfo,
-        "appointment": Appointment,
     },
 )
 
