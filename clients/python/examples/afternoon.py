@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from datetime import date, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from scheduling_client import Client, ProblemError, WebhookVerificationError, types, verify_webhook
@@ -14,6 +15,7 @@ scheduling = Client(
     key=os.environ["KEY"],
 )
 run = int(time.time() * 1000)
+print("Connected as", scheduling.get_crm()["crm"]["crmId"], flush=True)
 
 
 def reference(name: str) -> str:
@@ -70,25 +72,24 @@ class Receiver(BaseHTTPRequestHandler):
 server = HTTPServer(("", port), Receiver)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
-# Publish when the room is free, and list what can be booked.
-monday: types.NewTimeslot = {
-    "reference": reference("monday"),
-    "resourceReference": "room-1",
-    "start": "2030-03-04T10:00",
-    "end": "2030-03-04T13:00",
+# Say when the room is open, and list what can be booked from next week on.
+window: types.NewHoursWindow = {
+    "weekdays": ["1", "2", "3", "4", "5"],
+    "from": "10:00",
+    "to": "13:00",
     "raster": 60,
     "defaultCapacity": 1,
     "defaultAcceptBookings": True,
-    "state": "BOOKABLE",
 }
-scheduling.create_timeslots(provider, {"timeslots": [monday]})
-slots = list(scheduling.iter_slots(provider, {"from": "2030-03-01T00:00", "to": "2030-03-31T00:00"}))
+scheduling.put_hours(provider, "room-1", {"weekly": [window]})
+next_week = date.today() + timedelta(weeks=1)
+first, second = scheduling.list_slots(provider, {"from": f"{next_week}T00:00", "limit": 2})
 
 # Book, move and cancel.
 booking: types.TimeslotBooking = {
     "reference": reference("booking"),
-    "timeslotReference": reference("monday"),
-    "start": slots[0]["start"],
+    "timeslotReference": first["timeslotReference"] or "",
+    "start": first["start"],
     "productReference": "flow",
     "productName": "Vinyasa Flow",
     "customer": {
@@ -106,13 +107,15 @@ except ProblemError as error:
     if error.code != "slot.unavailable":
         raise
     print("The slot is taken.", flush=True)
-later: types.BookingChange = {"timeslotReference": reference("monday"), "start": slots[1]["start"]}
+later: types.BookingChange = {"timeslotReference": second["timeslotReference"], "start": second["start"]}
 scheduling.change_booking(provider, booking["reference"], later)
 scheduling.update_participation(provider, booking["reference"], {"state": "CANCELED"})
 
 # When the webhook has told it, erase the customer, and clean up.
 cancelled.wait()
 scheduling.delete_customer(provider, reference("tom"))
+if scheduling.get_customer(provider, reference("tom")) is None:
+    print("The customer is gone.", flush=True)
 scheduling.delete_webhook(reference("webhook"))
 server.shutdown()
 server.server_close()

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
@@ -86,19 +85,6 @@ def test_the_readme_is_right(programs: Path, crm: Crm, scheduling: Client) -> No
     created: types.ListEventsQuery = {"types": "participation.created", "providerRef": "yoga@tour"}
     wait_until(lambda: scheduling.list_events(created) != [])
     assert "participation.created booking-7@tour\n" in run(programs, crm, "feed.py")
-
-
-def test_the_example_is_all_that_an_integrator_needs_for_an_afternoon(programs: Path, crm: Crm) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    lines = re.sub(r"-\d+@", "@", run(programs, crm, "afternoon.py", PORT=str(port))).splitlines()
-    assert "The slot is taken." in lines
-    assert [line for line in lines if line.startswith("participation")] == [
-        "participation.created booking@crm",
-        "participation.moved booking@crm",
-        "participation.changed booking@crm",
-    ]
 
 
 def run(programs: Path, crm: Crm, program: str, **settings: Any) -> str:

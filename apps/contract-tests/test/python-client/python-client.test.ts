@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { repositoryRoot } from '@scheduling/stack';
 import { createCrm } from '@scheduling/test-stack/crm';
 import { expect, inject, it } from 'vitest';
+import { checkAfternoon } from '../afternoon.ts';
 
 /** PYTHON_CLIENT is a Python in which the package and its tools are installed. */
 const python = process.env['PYTHON_CLIENT']!;
@@ -39,3 +40,9 @@ it('the client for Python passes its tests', async () => {
   const [status] = (await once(tests, 'exit')) as [number | null];
   expect(status).toBe(0);
 }, 600_000);
+
+it('its example goes from an empty calendar to an erased customer', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'python-client-'));
+  const example = join(repositoryRoot, 'clients/python/examples/afternoon.py');
+  await checkAfternoon(`${process.env['PYTHON_CLIENT']} ${example}`, folder.path);
+});
