@@ -135,7 +135,11 @@ const contractTests = {
   test: {
     name: 'contract-tests',
     include: ['test/**/*.test.ts'],
-    exclude: ['test/python-client/**', ...leftToCi.map((file) => relative('apps/contract-tests', file))],
+    exclude: [
+      'test/python-client/**',
+      'test/generated-clients/**',
+      ...leftToCi.map((file) => relative('apps/contract-tests', file)),
+    ],
     globalSetup: ['test/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -152,6 +156,12 @@ const pythonClient = {
     globalSetup: contractTests.test.globalSetup,
     hookTimeout: contractTests.test.hookTimeout,
   },
+};
+
+/** GENERATED_CLIENTS=<languages>: the clients that openapi-generator makes of the API document. */
+const generatedClients = {
+  ...pythonClient,
+  test: { ...pythonClient.test, name: 'generated-clients', include: ['test/generated-clients/**/*.test.ts'] },
 };
 
 const last = {
@@ -208,6 +218,7 @@ export default defineConfig({
       contractTests,
       last,
       ...(process.env['PYTHON_CLIENT'] === undefined ? [] : [pythonClient]),
+      ...(process.env['GENERATED_CLIENTS'] === undefined ? [] : [generatedClients]),
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['FAULT_CHECKS'] === undefined ? [] : [faults]),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),

@@ -11,7 +11,7 @@ interface Lockfile {
 
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lockfile;
 /** Installed by the checks that need them (.ci/run), with npm ci. */
-const ofChecks = ['.ci/python', '.ci/browser'].flatMap((folder) => {
+const ofChecks = ['.ci/browser'].flatMap((folder) => {
   const lockfile = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8')) as Lockfile;
   return Object.entries(lockfile.packages).map(([path, content]) => ({ folder, path, ...content }));
 });

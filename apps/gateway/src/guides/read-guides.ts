@@ -37,6 +37,8 @@ export function readGuides(publicUrl: string): Guides {
     ['interface', join(root, 'docs/interface.md')],
     ['client', join(root, 'libs/client/README.md')],
     ['python-client', join(root, 'clients/python/README.md')],
+    ['java-client', join(root, 'clients/java/README.md')],
+    ['go-client', join(root, 'clients/go/README.md')],
   ]);
   const files = new Map([
     ['README', join(folder, 'README.md')],
