@@ -5,6 +5,7 @@ import type {
   ParticipationChanged,
   ParticipationReminderDue,
   ParticipationUndecided,
+  ProviderDeleted,
 } from '@scheduling/contracts/events/v1';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { type Effect, type Subscription, subscriptions } from '@scheduling/messaging';
@@ -14,6 +15,7 @@ import type { NotificationDependencies } from './dependencies.ts';
 import { countAddressErasures, requireNoAddressErasure } from './erasure/address-erasures.ts';
 import { eraseMailsTo } from './erasure/erase-address.ts';
 import { concludeErasure, eraseMails } from './erasure/erase-customer.ts';
+import { eraseMailsOfProvider } from './erasure/erase-provider.ts';
 import { eraseUser } from './erasure/erase-user.ts';
 import { composePageMail } from './mail/compose-page-mail.ts';
 import { composeRemovalMail } from './mail/compose-removal-mail.ts';
@@ -35,6 +37,7 @@ export function notificationSubscriptions(dependencies: NotificationDependencies
     participationUndecided: async (request) => remindOfRequest(request),
     emailVerificationRequested: (request, { eventId }) => mailForVerification(dependencies, request, eventId),
     userDeleted: async (user) => (tx) => eraseUser(tx, user),
+    providerDeleted: (provider) => eraseProvider(dependencies, provider),
     customerErasureRequested: (request) => eraseCustomer(dependencies, request),
     dailyListDue: async (list) => storeDailyNotice(list),
     bookingVerificationRequested: (request) => mailAboutPageBooking(dependencies, request),
@@ -214,6 +217,15 @@ async function eraseAddress(
   const { database } = dependencies;
   if (answer && (await database.transaction((tx) => eraseMailsTo(tx, crmId, answer.email)))) throw mailIsSent();
   return (tx) => concludeErasure(tx, { crmId, erasureId }, []);
+}
+
+/** Each part of it is a transaction: a provider may have had many mails. */
+async function eraseProvider(
+  { database }: NotificationDependencies,
+  provider: ProviderDeleted,
+): Promise<Effect<NotificationSchema>> {
+  await eraseMailsOfProvider(database, provider);
+  return async () => undefined;
 }
 
 function mailIsSent(): DomainError {

@@ -148,6 +148,7 @@ const consumed = {
     'participationUndecided',
     'emailVerificationRequested',
     'userDeleted',
+    'providerDeleted',
     'customerErasureRequested',
     'dailyListDue',
     'bookingVerificationRequested',

@@ -1,6 +1,7 @@
 import { messagingMigrations } from '@scheduling/messaging';
 import {
   addressMigrations,
+  concurrentIndex,
   frozenFiles,
   idempotencyMigrations,
   type MigrationSet,
@@ -15,6 +16,7 @@ import * as mailsOfErasedPersons from './migrations/0004-mails-of-erased-persons
 import * as dailyLists from './migrations/0005-daily-lists.ts';
 import * as requestsThatWait from './migrations/0006-requests-that-wait.ts';
 import * as addressErasures from './migrations/0007-address-erasures.ts';
+import * as erasedProviders from './migrations/0008-erased-providers.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
@@ -25,6 +27,16 @@ const migrations = {
   '0005-daily-lists': dailyLists,
   '0006-requests-that-wait': requestsThatWait,
   '0007-address-erasures': addressErasures,
+  '0008-erased-providers': erasedProviders,
+  // What is erased with a provider.
+  '0009-mails-by-provider': concurrentIndex(
+    'mail_provider',
+    'mail (crm_id, provider_id, id) WHERE provider_id IS NOT NULL',
+  ),
+  '0010-organizers-by-provider': concurrentIndex(
+    'event_organizer_provider',
+    'event_organizer (crm_id, provider_id) WHERE provider_id IS NOT NULL',
+  ),
 };
 
 const functions = sqlFiles(import.meta.url, [

@@ -35,6 +35,13 @@ CREATE TABLE erased_customer (
 );
 CREATE TRIGGER customer_erased AFTER INSERT ON public.erased_customer FOR EACH ROW EXECUTE FUNCTION erase_customer_from_lists();
 
+CREATE TABLE erased_provider (
+  crm_id text NOT NULL,
+  provider_id uuid NOT NULL,
+  erased_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT erased_provider_pkey PRIMARY KEY (crm_id, provider_id)
+);
+
 CREATE TABLE erased_user (
   crm_id text NOT NULL,
   user_id uuid NOT NULL,
@@ -56,9 +63,11 @@ CREATE TABLE event_organizer (
   participation_id uuid NOT NULL,
   address text NOT NULL,
   keep_until timestamp with time zone NOT NULL,
+  provider_id uuid,
   CONSTRAINT event_organizer_pkey PRIMARY KEY (crm_id, participation_id)
 );
 CREATE INDEX event_organizer_keep_until ON public.event_organizer USING btree (keep_until);
+CREATE INDEX event_organizer_provider ON public.event_organizer USING btree (crm_id, provider_id) WHERE (provider_id IS NOT NULL);
 
 CREATE TABLE idempotency_key (
   crm_id text NOT NULL,
@@ -125,6 +134,7 @@ CREATE INDEX mail_finished ON public.mail USING btree (state, finished_at) WHERE
 CREATE INDEX mail_held ON public.mail USING btree (crm_id, recipient, due_at) WHERE ((state = 'pending'::text) AND held);
 CREATE INDEX mail_lease ON public.mail USING btree (lease) WHERE ((state = 'pending'::text) AND (lease IS NOT NULL));
 CREATE INDEX mail_order ON public.mail USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
+CREATE INDEX mail_provider ON public.mail USING btree (crm_id, provider_id, id) WHERE (provider_id IS NOT NULL);
 CREATE INDEX mail_user ON public.mail USING btree (crm_id, user_id) WHERE (user_id IS NOT NULL);
 
 CREATE TABLE outbox (
@@ -616,6 +626,11 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF request ? 'providerId' AND NOT request ? 'erasureId' THEN
+    -- As above (erase-provider.ts).
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('provider %s %s', request ->> 'crmId', request ->> 'providerId'), 0));
+    IF EXISTS (SELECT FROM erased_provider WHERE crm_id = request ->> 'crmId' AND provider_id = (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
 
   INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
@@ -629,9 +644,9 @@ BEGIN
   RETURNING id INTO new_id;
 
   IF new_id IS NOT NULL AND request ? 'organizer' THEN
-    INSERT INTO event_organizer AS known (crm_id, participation_id, address, keep_until)
+    INSERT INTO event_organizer AS known (crm_id, participation_id, provider_id, address, keep_until)
     VALUES (
-      request ->> 'crmId', (request ->> 'aboutId')::uuid, request #>> '{organizer,address}',
+      request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'providerId')::uuid, request #>> '{organizer,address}',
       greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
     ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
   END IF;

@@ -14,6 +14,7 @@ export interface NotificationSchema extends MessagingSchema, IdempotencySchema {
   eventOrganizer: EventOrganizerTable;
   erasedCustomer: ErasedCustomerTable;
   erasedUser: ErasedUserTable;
+  erasedProvider: ErasedProviderTable;
   addressErasure: AddressErasureTable;
 }
 
@@ -228,6 +229,8 @@ export interface SandboxMailTable {
 export interface EventOrganizerTable {
   crmId: string;
   participationId: string;
+  /** Null if an earlier version has stored it: the provider of the mails about the participation. */
+  providerId: string | null;
   address: string;
   /** 30 days after the end of the appointment, as the last mail says it. */
   keepUntil: Date;
@@ -244,6 +247,13 @@ export interface ErasedCustomerTable {
 export interface ErasedUserTable {
   crmId: string;
   userId: string;
+  erasedAt: Generated<Date>;
+}
+
+/** Providers that were deleted: no mail of theirs may be stored any more. */
+export interface ErasedProviderTable {
+  crmId: string;
+  providerId: string;
   erasedAt: Generated<Date>;
 }
 

@@ -1,9 +1,9 @@
--- Stores a mail in one round trip, unless it was stored before, or its recipient was erased while it was being written. Of the mails about the same thing
+-- Stores a mail in one round trip, unless it was stored before, or its recipient or its provider was erased while it was being written. Of the mails about the same thing
 -- that wait, it drops those between the first and the newest ones, because what they say is no longer true, but none that is urgent or being sent.
 --
 -- Request: crmId, eventId, aboutId, version, template, requestId, content; customerId if it is to a customer or, to a provider, about one; userId if the recipient is
---   a user, providerId if it is sent for or to a provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which the
---   erasure does not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; organizer,
+--   a user, providerId if it is sent for or to a provider, expiresAt if it is not to be sent later, traceparent if it is traced; erasureId if it is the last mail to an erased customer, which
+--   erasures do not prevent; actor, and calendarMethod if it has a calendar file, if it is about a change of a participation; organizer,
 --   with its address and the eventEnd, if it puts an event into the calendar; resendOf if it is a copy of
 --   another one; toldVersion, the version whose time and place it says, if that is a later one; id and createdAt if it was stored before it was written (absent: new ones); sandbox, true if it is to reach nobody; maxWaiting, how many mails about one thing may wait, not counting those with urgentTemplates (absent:
 --   any number).
@@ -22,6 +22,11 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF request ? 'providerId' AND NOT request ? 'erasureId' THEN
+    -- As above (erase-provider.ts).
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('provider %s %s', request ->> 'crmId', request ->> 'providerId'), 0));
+    IF EXISTS (SELECT FROM erased_provider WHERE crm_id = request ->> 'crmId' AND provider_id = (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
+  END IF;
 
   INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
     sandbox, expires_at, request_id, traceparent, content, recipient)
@@ -35,9 +40,9 @@ BEGIN
   RETURNING id INTO new_id;
 
   IF new_id IS NOT NULL AND request ? 'organizer' THEN
-    INSERT INTO event_organizer AS known (crm_id, participation_id, address, keep_until)
+    INSERT INTO event_organizer AS known (crm_id, participation_id, provider_id, address, keep_until)
     VALUES (
-      request ->> 'crmId', (request ->> 'aboutId')::uuid, request #>> '{organizer,address}',
+      request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'providerId')::uuid, request #>> '{organizer,address}',
       greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
     ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
   END IF;
