@@ -26,6 +26,7 @@ export const invariants = {
   I18: 'no booking in a block, and everybody named who had booked before',
   I19: 'buffers between bookings',
   I20: 'bookings accepted again within 5 s, and none of them lost',
+  I21: 'a provider is deleted or not, in all services, and nothing is left of its persons',
 } as const;
 
 const maxShown = 20;

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { checkBlocks } from './checks/blocks.ts';
 import { checkBookable } from './checks/bookable.ts';
 import { checkBuffers } from './checks/buffers.ts';
+import { checkDeletedProviders } from './checks/deleted-providers.ts';
 import { waitUntilDrained } from './checks/drained.ts';
 import { checkEffects } from './checks/effects.ts';
 import { checkErasure } from './checks/erasure.ts';
@@ -36,7 +37,8 @@ import type { Tenant } from './load/model.ts';
 import { createProbe, type Probe } from './load/probe.ts';
 import { receiveWebhook } from './load/receive-webhook.ts';
 import { type Pause, runLoad } from './load/run-load.ts';
-import { setUpProbe, setUpTenants } from './load/set-up.ts';
+import { setUpPassingCrm, setUpProbe, setUpTenants } from './load/set-up.ts';
+import { runShortLivedProviders } from './load/short-lived-providers.ts';
 import { resourcesWithHours } from './load/slots.ts';
 import type { ServerKind } from './system/servers.ts';
 import type { BadExit } from './system/service-group.ts';
@@ -76,7 +78,7 @@ export interface FaultReport {
   folder: string;
 }
 
-/** Random streams: 1 and up are those of the workers. */
+/** Random streams: 1 and up are those of the workers, 2,000 and up those of the clients whose providers come and go. */
 const planStream = 0;
 const checkStream = 1_000;
 /** A slow machine needs more than one. */
@@ -115,6 +117,7 @@ async function breakSystem(
   const journal = createJournal();
   const loadStartedMs = performance.now();
   const tenants = await setUpTenants(system, journal, ended.signal);
+  const passing = await setUpPassingCrm(system, journal, ended.signal);
   const probe =
     servers === 'replicated' ? await createProbe(await setUpProbe(system, journal, ended.signal)) : undefined;
   await using receiving = new AsyncDisposableStack();
@@ -128,6 +131,7 @@ async function breakSystem(
   onProgress(repeat === undefined ? `load and faults for ${minutes} min` : `each fault ${repeat} times`);
   const pause: Pause = (random) => (repeat === undefined ? random.integer(0, maxPauseMs) : constantPauseMs);
   const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause }, loadEnded.signal);
+  const passingLoad = runShortLivedProviders(passing, { seed, pause }, loadEnded.signal);
   const feeds = tenants.map((tenant) => followFeed(tenant, journal, drained.signal));
   const watching = watchLists(tenants, loadEnded.signal);
   const injected: InjectedFault[] = [];
@@ -143,14 +147,14 @@ async function breakSystem(
   onProgress('waiting for recovery, until all work is done');
   const giveUp = setTimeout(() => ended.abort(), resolveMs);
   const violations = [...(await watching)];
-  await load;
+  await Promise.all([load, passingLoad]);
   clearTimeout(giveUp);
   const lastFaultMs = loadStartedMs + Math.max(0, ...injected.map(({ endedMs }) => endedMs));
   violations.push(...(await waitUntilDrained(system, lastFaultMs, onProgress)));
 
   onProgress('checking the invariants');
   await askAgain(tenants, injected);
-  const evidence = await gather({ system, journal, tenants, injected, loadStartedMs });
+  const evidence = await gather({ system, journal, tenants, passing, injected, loadStartedMs });
   drained.abort();
   for (const [index, feed] of [...evidence.feeds.values()].entries()) {
     feed.followed = await feeds[index]!;
@@ -178,7 +182,7 @@ async function breakSystem(
  * What there is to see. Reservations still end by themselves, so it is looked at again if something happened meanwhile.
  */
 async function gather(
-  known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'injected' | 'loadStartedMs'>,
+  known: Pick<Evidence, 'system' | 'journal' | 'tenants' | 'passing' | 'injected' | 'loadStartedMs'>,
 ): Promise<Evidence> {
   const { tenants, journal } = known;
   const readFeeds = () => Promise.all(tenants.map((tenant) => readFeed(tenant, journal)));
@@ -209,6 +213,7 @@ async function check(evidence: Evidence, seed: number): Promise<Violation[]> {
     ...checkMails(evidence),
     ...checkMailOrder(evidence),
     ...(await checkErasure(evidence)),
+    ...(await checkDeletedProviders(evidence)),
     ...checkHistories(evidence),
     ...checkHours(evidence),
     ...checkBlocks(evidence),

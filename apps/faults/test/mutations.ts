@@ -17,7 +17,7 @@ export interface Mutation extends Defect {
 
 /** What is wrong in each copy, and how it comes to light. */
 export const mutations: Record<string, Mutation> = {
-  'capacities, hours and locks that do not count, and an erasure that leaves a table out': {
+  'capacities, hours and locks that do not count, and erasures that leave a table out': {
     file: 'apps/calendar/src/participation/create-participation.sql',
     replace:
       "IF takes_seat(new_state) AND NOT (request ->> 'ignoreCapacity')::boolean AND target.taken >= target.capacity THEN",
@@ -43,6 +43,12 @@ export const mutations: Record<string, Mutation> = {
         replace: `  UPDATE timeslot SET state = 'CREATED', from_hours = 'HIDDEN' WHERE crm_id = the_crm AND id = ANY (unneeded) AND from_hours = 'MADE';\n`,
         by: '',
         violates: ['I17'],
+      },
+      {
+        file: 'apps/notification/src/erasure/erase-provider.ts',
+        replace: '    await deleteMails(tx, crmId, mails);\n',
+        by: '',
+        violates: ['I21'],
       },
     ],
   },
@@ -135,7 +141,7 @@ export const mutations: Record<string, Mutation> = {
       },
     ],
   },
-  'persons who cancel without a lock, links of old addresses, and blocks and buffers that do not count': {
+  'persons who cancel without a lock, links of old addresses, and what does not count or is deleted in part': {
     file: 'apps/calendar/src/person/cancel-own-booking.sql',
     replace: 'SELECT * INTO locked FROM lock_participation(request);',
     // So long that whoever presses the button more than once does so meanwhile.
@@ -163,6 +169,12 @@ export const mutations: Record<string, Mutation> = {
         replace: 'opening.buffer_before, opening.buffer_after) ORDER BY id',
         by: '0, 0) ORDER BY id',
         violates: ['I19'],
+      },
+      {
+        file: 'apps/calendar/src/provider/close-provider.ts',
+        replace: "    await tx.deleteFrom('provider').where('crmId', '=', crmId).where('id', '=', id).execute();\n",
+        by: '',
+        violates: ['I21'],
       },
     ],
   },

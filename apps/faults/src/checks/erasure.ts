@@ -12,10 +12,11 @@ const personPattern = /person-\d+-of-[a-z]+/gi;
 
 /**
  * I5: neither an answer, nor a database, nor the files of JetStream, nor a log contains anything of a person who was
- * erased.
+ * erased. I21: nor of a person of a provider that was deleted or erased.
  */
-export async function checkErasure({ system, tenants, lists, users }: Evidence): Promise<Violation[]> {
+export async function checkErasure({ system, tenants, passing, lists, users }: Evidence): Promise<Violation[]> {
   const erased = new Set(tenants.flatMap(erasedPeople));
+  const ofDeleted = `-of-${passing.mark}`.toLowerCase();
   const places = [
     ['the lists', JSON.stringify([...lists.values(), ...users.values()])] as const,
     ...(await readRows(system)),
@@ -24,10 +25,16 @@ export async function checkErasure({ system, tenants, lists, users }: Evidence):
     ...(await readFiles(join(system.folder, 'logs'))),
   ];
   return places.flatMap(([place, text]) => {
-    const found = new Set(
-      [...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()).filter((person) => erased.has(person)),
+    const found = new Set([...text.matchAll(personPattern)].map(([person]) => person.toLowerCase()));
+    const wrong = {
+      I5: [...found].filter((person) => erased.has(person)),
+      I21: [...found].filter((person) => person.endsWith(ofDeleted)),
+    };
+    return Object.entries(wrong).flatMap(([invariant, persons]): Violation[] =>
+      persons.length === 0
+        ? []
+        : [{ invariant: invariant as Violation['invariant'], text: `${place} still contains ${persons.join(', ')}` }],
     );
-    return found.size === 0 ? [] : [{ invariant: 'I5', text: `${place} still contains ${[...found].join(', ')}` }];
   });
 }
 

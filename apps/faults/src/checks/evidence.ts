@@ -6,6 +6,7 @@ import type { Hours, Provider, State, Tenant, User } from '../load/model.ts';
 import { timeOf } from '../load/appointments.ts';
 import { path } from '../load/client.ts';
 import type { Recovery } from '../load/probe.ts';
+import type { PassingCrm } from '../load/short-lived-providers.ts';
 import { firstSlotDayMs, resources, resourcesWithHours } from '../load/slots.ts';
 import type { PlannedFault } from '../faults/plan.ts';
 import type { System } from '../system/start-system.ts';
@@ -25,6 +26,8 @@ export interface Evidence {
   system: System;
   journal: Journal;
   tenants: Tenant[];
+  /** All of its providers are deleted. */
+  passing: PassingCrm;
   injected: InjectedFault[];
   lists: Map<Provider, Lists>;
   /** The users as they are shown, or undefined for those that are not. */

@@ -17,7 +17,7 @@ export interface Attempt {
  * A request has no effect later than this, unless something stands still, so a rejection is final if no earlier attempt
  * is younger.
  */
-const effectMs = 3_000;
+export const effectMs = 3_000;
 
 /** Repeats a change until it is known what became of it, or until the signal aborts, and notes it in the journal. */
 export async function repeatUntilKnown(

@@ -7,6 +7,7 @@ import type { Journal } from './journal.ts';
 import type { Provider, Tenant } from './model.ts';
 import { createPageClient } from './page-client.ts';
 import type { ProbedProvider } from './probe.ts';
+import type { PassingCrm } from './short-lived-providers.ts';
 import { resources } from './slots.ts';
 
 /** Words that no reference, name or text contains by chance. */
@@ -46,6 +47,16 @@ export async function setUpProbe(system: System, journal: Journal, ended: AbortS
   return { client, at };
 }
 
+/** A sandbox, whose providers come and go. */
+export async function setUpPassingCrm(system: System, journal: Journal, ended: AbortSignal): Promise<PassingCrm> {
+  const crmId = 'crm-passing';
+  const mark = 'Smaragd';
+  const options = { crmId, foreignMark: marks[0], journal, ended, sandbox: true };
+  const client = await setUpClient(system, options);
+  const owner = await createOwner({ client, mark }, 0);
+  return { crmId, client, mark, owner, system, journal, ended, made: 0, webhooks: 0, references: new Map() };
+}
+
 function nothingMade(tenant: Tenant): Omit<Provider, 'reference' | 'at'> {
   return {
     tenant,
@@ -61,30 +72,20 @@ function nothingMade(tenant: Tenant): Omit<Provider, 'reference' | 'at'> {
 
 async function setUpClient(
   { groups, gatewayUrl }: System,
-  options: Pick<ClientOptions, 'crmId' | 'foreignMark' | 'journal' | 'ended'>,
+  options: Pick<ClientOptions, 'crmId' | 'foreignMark' | 'journal' | 'ended'> & { sandbox?: boolean },
 ): Promise<CrmClient> {
-  const { crmId } = options;
+  const { crmId, sandbox = false } = options;
   const { admin } = groups.identity.ready[0]!.ports;
   using administration = createClient(AdminServiceService, 'identity', `${host}:${admin}`);
-  await administration.createCrm({ crmId, requestsPerMinute: 0, language: 'en', timeZone: 'Etc/UTC' });
+  await administration.createCrm({ crmId, requestsPerMinute: 0, language: 'en', timeZone: 'Etc/UTC', sandbox });
   const { key } = await administration.createKey({ crmId });
   return createCrmClient({ gatewayUrl, key, ...options });
 }
 
 async function createProvider(tenant: Crm, number: number): Promise<Pick<Provider, 'reference' | 'at'>> {
   const { mark } = tenant;
-  const [owner, account, reference] = ['owner', 'account', 'provider'].map((kind) => `${kind}-${number}@load`) as [
-    string,
-    string,
-    string,
-  ];
-  const name = `${mark}-${number}`.toLowerCase();
-  await send(tenant, 'POST', '/user', {
-    reference: owner,
-    email: `${name}@${mark}.example`,
-    username: name,
-    lastName: mark,
-  });
+  const [account, reference] = ['account', 'provider'].map((kind) => `${kind}-${number}@load`) as [string, string];
+  const owner = await createOwner(tenant, number);
   await send(tenant, 'POST', '/account', { ownerReference: owner, accountReference: account, branch: 'misc' });
   await send(tenant, 'POST', '/provider', {
     reference,
@@ -105,6 +106,15 @@ async function createProvider(tenant: Crm, number: number): Promise<Pick<Provide
     ],
   });
   return { reference, at };
+}
+
+async function createOwner(tenant: Crm, number: number): Promise<string> {
+  const { mark } = tenant;
+  const reference = `owner-${number}@load`;
+  const name = `${mark}-${number}`.toLowerCase();
+  const email = `${name}@${mark}.example`;
+  await send(tenant, 'POST', '/user', { reference, email, username: name, lastName: mark });
+  return reference;
 }
 
 async function send({ client }: Crm, method: Request['method'], to: string, body: unknown): Promise<void> {
