@@ -8,10 +8,10 @@ import { createCopy, type Patch } from './patched-copy.ts';
 
 const minutes = 0.5;
 /**
- * So much has to happen that a defect has an effect. A machine that is busy needs more than a minute for it while
- * processes are killed.
+ * So much has to happen that a defect has an effect; about a fifth of it has to do with providers that come and go. A
+ * machine that is busy needs more than a minute for it while processes are killed.
  */
-const minChanges = 800;
+const minChanges = 1_000;
 const seed = 7;
 
 /** All, or two that follow from a number. */

@@ -141,7 +141,7 @@ export const mutations: Record<string, Mutation> = {
       },
     ],
   },
-  'persons who cancel without a lock, links of old addresses, and what does not count or is deleted in part': {
+  'persons who cancel without a lock, links of old addresses, and blocks and buffers that do not count': {
     file: 'apps/calendar/src/person/cancel-own-booking.sql',
     replace: 'SELECT * INTO locked FROM lock_participation(request);',
     // So long that whoever presses the button more than once does so meanwhile.
@@ -169,12 +169,6 @@ export const mutations: Record<string, Mutation> = {
         replace: 'opening.buffer_before, opening.buffer_after) ORDER BY id',
         by: '0, 0) ORDER BY id',
         violates: ['I19'],
-      },
-      {
-        file: 'apps/calendar/src/provider/close-provider.ts',
-        replace: "    await tx.deleteFrom('provider').where('crmId', '=', crmId).where('id', '=', id).execute();\n",
-        by: '',
-        violates: ['I21'],
       },
     ],
   },
