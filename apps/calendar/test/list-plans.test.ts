@@ -29,7 +29,7 @@ afterAll(() => database?.[Symbol.asyncDispose]());
 
 /**
  * 10 of the providers of 2 CRMs with 20 resources and 50 products each; a fifth of the appointments, those of providers
- * 1 and 2, have a participation, and were made by bookings. Two resources of provider 1 have 26,000 blocks before
+ * 1 and 2, have a participation, and were made by bookings. These and those of provider 3 have metadata. Two resources of provider 1 have 26,000 blocks before
  * {@link from}, and another one has 40,000, before and after it.
  */
 async function fill(): Promise<void> {
@@ -46,11 +46,12 @@ async function fill(): Promise<void> {
       SELECT crm_id, id, 0, 0, 'BOOKED', false, '{}', false, 3, '[]' FROM provider`.execute(tx);
     await sql`
       INSERT INTO appointment (crm_id, provider_id, reference, series_id, resource_reference, product_reference,
-                               starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest, when_empty)
+                               starts_at, ends_at, capacity, taken, accept_bookings, state, content_digest, when_empty, metadata)
       SELECT 'crm-' || n % 2, ('00000000-0000-0000-0000-' || lpad((n % 10)::text, 12, '0'))::uuid, 'appointment-' || n,
              CASE WHEN n % 5 = 0 THEN 'series-' || n / 500 END, 'resource-' || n / 10 % 20, 'product-' || n / 10 % 50,
              timestamptz '2024-01-01Z' + n * interval '316 seconds', timestamptz '2024-01-01Z' + n * interval '316 seconds' + interval '1 hour',
-             5, 0, true, CASE WHEN n % 1000 IN (1, 2) THEN 'CANCELLED' ELSE 'ACTIVE' END, '', CASE WHEN n % 10 IN (1, 2) THEN 'REMOVED' END
+             5, 0, true, CASE WHEN n % 1000 IN (1, 2) THEN 'CANCELLED' ELSE 'ACTIVE' END, '', CASE WHEN n % 10 IN (1, 2) THEN 'REMOVED' END,
+             CASE WHEN n % 10 IN (1, 2, 3) THEN jsonb_strip_nulls(jsonb_build_object('order', n::text, 'of', n % 10 || '', 'rare', CASE WHEN n % 2000 = 1 THEN 'yes' END)) END
         FROM generate_series(1, ${appointmentCount}::integer) AS n`.execute(tx);
     await sql`
       INSERT INTO customer (crm_id, id, provider_id, reference, user_name, version)
@@ -58,10 +59,10 @@ async function fill(): Promise<void> {
              ('00000000-0000-0000-0000-' || lpad((n % 10)::text, 12, '0'))::uuid, 'customer-' || n, 'Name', 1
         FROM generate_series(0, 9999) AS n`.execute(tx);
     await sql`
-      INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt)
+      INSERT INTO participation (crm_id, id, appointment_id, customer_id, reference, state, exempt, metadata)
       SELECT crm_id, uuidv7(), id,
              ('00000000-0000-0000-0001-' || lpad(substring(reference from '-([0-9]+)$')::integer % 10000 || '', 12, '0'))::uuid,
-             'of-' || reference, 'BOOKED', false
+             'of-' || reference, 'BOOKED', false, metadata
         FROM appointment WHERE right(reference, 1) IN ('1', '2')`.execute(tx);
     await sql`
       INSERT INTO participation_message (crm_id, participation_id, version, text)
@@ -239,6 +240,31 @@ describe(`with ${appointmentCount} appointments, no table is scanned sequentiall
       // Of each: the entry in the list, the appointment, the row, its customer and messages; and those of the customer,
       // 20 of which the part may list few.
       expect(entries).toBeLessThan(10 * rows.length + 100);
+    }
+  });
+
+  it.each([
+    ['read_appointments', 'appointment_by_metadata', { size: 150, participations: 500 }],
+    ['read_participations', 'participation_by_metadata', { size: 150, rows: 500 }],
+  ])('for %s by metadata, which reads hardly more than those that have it', async (name, index, part) => {
+    for (const [metadata, count] of [
+      [{ order: '4711' }, 1],
+      [{ rare: 'yes' }, 100],
+      [{ rare: 'yes', of: '1' }, 100],
+      // Only others have it: another provider, and another CRM.
+      [{ of: '3' }, 0],
+      [{ of: '2' }, 0],
+    ] as const) {
+      const { rows, scanned, entries, indexes } = await read(name, {
+        ...scope,
+        includeArchived: true,
+        ...part,
+        metadata,
+      });
+      expect(scanned).toEqual([]);
+      expect(indexes).toContain(index);
+      expect(rows.filter(({ id, participation }) => id ?? participation)).toHaveLength(count);
+      expect(entries).toBeLessThan(10 * count + 20);
     }
   });
 

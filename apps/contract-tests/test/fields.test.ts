@@ -302,7 +302,8 @@ const metadataFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/metadata`, kind: object, accepts: [{}, pairs(20)], refuses: [pairs(21)] },
   { pointer: `${pointer}/metadata/tier`, kind: text, maxLength: 500, nullable: false, refuses: [''] },
 ];
-const metadata = { tier: 'gold' };
+/** Each field has its own, of which another value is made. */
+const newMetadata = (): object => ({ tier: 'gold' });
 
 const optionalCustomerFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/email`, kind: emailAddress },
@@ -347,8 +348,13 @@ const detailFields: Field[] = [
   { pointer: '/productReference', kind: reference, required: true },
   { pointer: '/productName', kind: line },
   ...priceFields(''),
+  ...metadataFields(''),
 ];
-const details = (): Record<string, unknown> => ({ ...changeable(), price: { value: 1, currency: 'EUR' } });
+const details = (): Record<string, unknown> => ({
+  ...changeable(),
+  price: { value: 1, currency: 'EUR' },
+  metadata: newMetadata(),
+});
 
 const windowFields = (pointer: string): Field[] => [
   { pointer: `${pointer}/from`, kind: timeOfDay, required: true },
@@ -585,6 +591,7 @@ const operations: Record<string, Operation> = {
             mobile: '1',
             note: 'n',
             state: 'BOOKED',
+            metadata: newMetadata(),
           },
         ],
       }),
@@ -601,15 +608,23 @@ const operations: Record<string, Operation> = {
       { pointer: '/participations/0/mobile', kind: line },
       { pointer: '/participations/0/note', kind: text },
       { pointer: '/participations/0/state', kind: participationState, required: true },
+      ...metadataFields('/participations/0'),
     ],
   },
   'update appointment (4.2)': {
-    body: () => ({ start: '2031-03-03T09:00', end: '2031-03-03T10:00', capacity: 1, ...changeable() }),
+    body: () => ({
+      start: '2031-03-03T09:00',
+      end: '2031-03-03T10:00',
+      capacity: 1,
+      ...changeable(),
+      metadata: newMetadata(),
+    }),
     send: (body) => crm.put(`${practice.at}/appointments/${encodeURIComponent(changing)}`, body),
     fields: [
       { pointer: '/start', kind: dateTime, nullable: false },
       { pointer: '/end', kind: dateTime, nullable: false },
       ...changeableFields,
+      ...metadataFields(''),
     ],
   },
   'create series (4.2)': {
@@ -645,6 +660,7 @@ const operations: Record<string, Operation> = {
       customerReference: practice.customer,
       state: 'BOOKED',
       message: 'm',
+      metadata: newMetadata(),
     }),
     send: (body) => crm.post(`${practice.at}/participations`, body, { query: { sendMails: false } }),
     fields: [
@@ -653,6 +669,7 @@ const operations: Record<string, Operation> = {
       { pointer: '/customerReference', kind: { ...line, accepts: () => [] }, required: true },
       { pointer: '/state', kind: participationState, required: true },
       { pointer: '/message', kind: text },
+      ...metadataFields(''),
     ],
   },
   'book a slot (10.2)': {
@@ -672,10 +689,11 @@ const operations: Record<string, Operation> = {
         mobile: '1',
         note: 'n',
         language: 'de',
-        metadata,
+        metadata: newMetadata(),
       },
       state: 'RESERVED',
       message: 'm',
+      metadata: newMetadata(),
     }),
     send: (body) => crm.post(`${practice.at}/bookings`, body, { query: { sendMails: false } }),
     fields: [
@@ -693,6 +711,7 @@ const operations: Record<string, Operation> = {
       ...optionalCustomerFields('/customer'),
       { pointer: '/state', kind: oneOf('RESERVED', 'REQUESTED', 'BOOKED'), required: true, refuses: ['CANCELED'] },
       { pointer: '/message', kind: text },
+      ...metadataFields(''),
     ],
   },
   'book an open appointment (10.2)': {
@@ -804,6 +823,11 @@ const operations: Record<string, Operation> = {
       { pointer: '/message', kind: text },
     ],
   },
+  'note something of a participation (4.3)': {
+    body: () => ({ noShow: false, metadata: newMetadata() }),
+    send: (body) => crm.post(`${practice.at}/participations/${encodeURIComponent(participation)}`, body),
+    fields: [{ pointer: '/noShow', kind: flag }, ...metadataFields('')],
+  },
   'create customer (2.7)': {
     body: () => ({
       customerReference: `${unique('c')}@test`,
@@ -813,7 +837,7 @@ const operations: Record<string, Operation> = {
       mobile: '1',
       note: 'n',
       language: 'de',
-      metadata,
+      metadata: newMetadata(),
     }),
     send: (body) => crm.post(`${practice.at}/customers`, body),
     fields: [
@@ -824,7 +848,14 @@ const operations: Record<string, Operation> = {
     ],
   },
   'update customer (4.4)': {
-    body: () => ({ userName: 'n', email: 'c@test.example', mobile: '1', note: 'n', language: 'de', metadata }),
+    body: () => ({
+      userName: 'n',
+      email: 'c@test.example',
+      mobile: '1',
+      note: 'n',
+      language: 'de',
+      metadata: newMetadata(),
+    }),
     send: (body) => crm.put(`${practice.at}/customers/${encodeURIComponent(practice.customer)}`, body),
     fields: [
       {
@@ -944,16 +975,26 @@ describe('date-times', () => {
 describe('a key of metadata', () => {
   const accepted = ['a', 'A.b_c-9', 'x'.repeat(40), '7', 'constructor', 'toString'];
   const refused = ['', 'x'.repeat(41), 'a b', 'ä', 'a/b', 'a~b', 'a[b]', 'a\nb'];
-  const send = (body: object) => crm.put<Problem>(`${practice.at}${path`/customers/${practice.customer}`}`, body);
+  const kept = Object.fromEntries(accepted.map((key) => [key, key]));
+  const noting = Object.entries(operations).flatMap(([name, operation]) =>
+    operation.fields
+      .filter(({ pointer }) => pointer.endsWith('/metadata'))
+      .map(({ pointer }) => [name, pointer, operation] as const),
+  );
 
-  it('is short and made of a few characters', async () => {
-    const kept = Object.fromEntries(accepted.map((key) => [key, key]));
-    expect(await send({ metadata: kept })).toMatchObject({ status: 200, body: { customer: { metadata: kept } } });
+  it.each(noting)('is short and made of a few characters: %s: %s', async (_, pointer, operation) => {
+    await expectAccepted(operation, withValue(operation.body(), pointer, kept), kept);
     for (const key of refused) {
-      const answer = await send({ metadata: { good: '1', [key]: '1' } });
+      const value = { good: '1', [key]: '1' };
+      const answer = await operation.send(withValue(operation.body(), pointer, value));
       expect(answer).toMatchObject({ status: 400, body: { code: 'request.invalid' } });
-      expect(pointersOf(answer)).toEqual([`/metadata/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`]);
+      expect(pointersOf(answer)).toEqual([`${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`]);
     }
+  });
+
+  it('is kept as it is, and not a prototype', async () => {
+    const send = (body: object) => crm.put<Problem>(`${practice.at}${path`/customers/${practice.customer}`}`, body);
+    expect(await send({ metadata: kept })).toMatchObject({ status: 200, body: { customer: { metadata: kept } } });
     const dangerous = JSON.parse('{"metadata":{"__proto__":"1"}}') as object;
     expect(await send(dangerous)).toMatchObject({ status: 400, body: { code: 'request.malformed' } });
   });

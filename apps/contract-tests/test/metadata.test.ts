@@ -1,6 +1,16 @@
+import { eventually } from '@scheduling/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { path, type Problem, readPages } from '@scheduling/test-stack/client';
-import { createCrm, createPractice, type Practice, type TestCrm, unique } from '@scheduling/test-stack/crm';
+import {
+  createAppointment,
+  createCrm,
+  createParticipation,
+  createPractice,
+  type Practice,
+  type TestCrm,
+  unique,
+} from '@scheduling/test-stack/crm';
+import { findRows } from './find-word.ts';
 
 let crm: TestCrm;
 let practice: Practice;
@@ -110,4 +120,45 @@ describe('metadata of customers (interface 4.4)', () => {
       body: { code: 'idempotency_key.reused' },
     });
   });
+});
+
+it('metadata is shown to nobody but the CRM: in no mail, page, calendar or event', async () => {
+  const own = await createPractice(await createCrm({ sandbox: true, language: 'en' }));
+  const { at, customer } = own;
+  await own.crm.put('/sandbox/clock', { now: '2031-01-01T00:00:00Z' });
+  const word = unique('noted').replace('-', '');
+  const metadata = { [word]: word };
+  const rules = { selfService: true, notifyProvider: true };
+  expect((await own.crm.put(`${at}/booking-rules`, rules)).status).toBe(200);
+  expect((await own.crm.put(at + path`/customers/${customer}`, { metadata })).status).toBe(200);
+  const embedded = { reference: unique('p'), name: 'Bo', email: 'bo@customers.example', state: 'BOOKED', metadata };
+  const appointment = await createAppointment(own, { capacity: 5, metadata, participations: [embedded] });
+  const participation = await createParticipation(own, appointment, { metadata });
+  const calendar = { reference: unique('calendar'), details: 'NAMES' };
+  const { body: made } = await own.crm.post<{ calendar: { url: string } }>(`${at}/calendars`, calendar);
+  const { body: linked } = await own.crm.get<{ link: { url: string } }>(
+    at + path`/participations/${participation}/link`,
+  );
+  for (const url of [made.calendar.url, linked.link.url]) {
+    const answer = await fetch(url);
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).not.toContain(word);
+  }
+  expect((await own.crm.put(at + path`/appointments/${appointment}`, { description: 'other' })).status).toBe(200);
+  expect((await own.crm.delete(`${at}/appointments`, { appointmentReference: appointment })).status).toBe(200);
+  // About the booking, the change and the cancellation, to the customer, the participant and the provider.
+  await eventually(async () => {
+    const { text, body } = await own.crm.get<{ template: string }[]>('/sandbox/mails');
+    const templates = new Set(body.map(({ template }) => template));
+    expect(templates).toContain('booking-confirmed');
+    expect(templates).toContain('appointment-cancelled');
+    expect([...templates].filter((template) => template.startsWith('provider-'))).not.toEqual([]);
+    expect(text).not.toContain(word);
+    expect((await own.crm.get('/events', { query: { after: 'start' } })).text).not.toContain(word);
+  });
+  expect((await findRows(word)).map((found) => found.replace(/^\d+ rows of /, ''))).toEqual([
+    'calendar.appointment',
+    'calendar.participation',
+    'customer.customer',
+  ]);
 });

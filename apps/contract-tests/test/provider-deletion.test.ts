@@ -42,14 +42,18 @@ it('a provider, its account and its owner are deleted one after the other', asyn
 });
 
 it('an operator erases a provider with its past, and nothing of it is left', async () => {
-  const practice = await createPractice(await createCrm());
+  // A sandbox keeps the texts of mails.
+  const practice = await createPractice(await createCrm({ sandbox: true }));
   const { crm, at, provider } = practice;
   const product = unique('product');
+  const person = unique('person');
   const past = { start: '2021-03-01T10:00', end: '2021-03-01T11:00', productReference: product };
   for (let count = 0; count < 25; count += 1) await createAppointment(practice, { ...past });
   const future = await createAppointment(practice, {
-    participations: [{ reference: unique('p'), name: 'Ada', email: 'ada@customers.example', state: 'BOOKED' }],
+    participations: [{ reference: unique('p'), name: person, email: `${person}@customers.example`, state: 'BOOKED' }],
   });
+  expect((await crm.put(at + path`/appointments/${future}`, { description: 'changed' })).status).toBe(200);
+  await eventually(async () => expect((await crm.get('/sandbox/mails')).text).toContain(person));
   const erase = () =>
     runAdmin({ CALENDAR_ADDRESS: inject('stack').admin.calendar }, 'provider', 'erase', crm.crmId, provider);
   expect(await erase()).toMatchObject({
@@ -66,7 +70,7 @@ it('an operator erases a provider with its past, and nothing of it is left', asy
   expect(done).toMatchObject({ code: 0, output: expect.stringContaining('is deleted') as string });
   await deleteOwnerOf(practice);
   await eventually(async () => {
-    for (const word of [product, provider, practice.account, practice.customer])
+    for (const word of [product, person, provider, practice.account, practice.customer])
       expect(await findRows(word)).toEqual([]);
   });
 });
