@@ -107,7 +107,9 @@ function ownedFolder(path: string, file: string, record: RunRecord): DataFolder 
   return {
     path,
     empty: async () => {
-      for (const entry of ownEntries) await rm(join(path, entry), { recursive: true, force: true });
+      // A process of the last Postgres may outlive its parent for a moment, and write another file: ENOTEMPTY.
+      const retries = { maxRetries: 10, retryDelay: 50 };
+      for (const entry of ownEntries) await rm(join(path, entry), { recursive: true, force: true, ...retries });
     },
     record: async (unit, pid) => {
       const startTime = await processStartTime(pid);

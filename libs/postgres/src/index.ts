@@ -1,6 +1,7 @@
 export { afterCommit, createDatabase, type Database, type DatabaseOptions, maxConnections } from './database.ts';
 export { addressMigrations, isAddress } from './address-key.ts';
 export { measureArchive } from './archive-metrics.ts';
+export { describeCount, maxCounted } from './bounded-count.ts';
 export { callFunction, callFunctionForEach } from './call-function.ts';
 export { checkDatabase, type DatabaseCheck } from './check-database.ts';
 export { ago, type CleanUp, startCleanUps } from './clean-up.ts';

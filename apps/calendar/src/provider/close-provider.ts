@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { describeCount, maxCounted } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
@@ -44,9 +45,6 @@ const kinds = {
   calendar_subscription: 'calendars',
 };
 
-/** So that counting does not take longer the more there are. */
-const maxCounted = 1_000;
-
 async function requireUnused(tx: Transaction<CalendarSchema>, { crmId, id }: ProviderVersion): Promise<void> {
   const counts = Object.keys(kinds).map(
     (table) => sql`
@@ -57,9 +55,7 @@ async function requireUnused(tx: Transaction<CalendarSchema>, { crmId, id }: Pro
     name: keyof typeof kinds;
     count: number;
   }>`${sql.join(counts, sql` UNION ALL `)}`.execute(tx);
-  const used = rows.flatMap(({ name, count }) =>
-    count === 0 ? [] : [`${kinds[name]} (${count > maxCounted ? 'more than 1,000' : count})`],
-  );
+  const used = rows.flatMap(({ name, count }) => (count === 0 ? [] : [`${kinds[name]} (${describeCount(count)})`]));
   if (used.length > 0)
     throw new DomainError('provider.in_use', {
       text: `The provider cannot be deleted, because it has ${used.join('; ')}.`,

@@ -1,4 +1,5 @@
 import { DomainError } from '@scheduling/errors';
+import { describeCount, maxCounted } from '@scheduling/postgres';
 import { sql } from 'kysely';
 import type { CustomerDependencies } from './customer.ts';
 import { decideCustomer } from './provisional-customer.ts';
@@ -76,11 +77,8 @@ async function close(
   });
 }
 
-/** So that counting does not take longer the more there are. */
-const maxCounted = 1_000;
-
 function inUse(count: number): DomainError {
   return new DomainError('provider.in_use', {
-    text: `The provider cannot be deleted, because it has customers (${count > maxCounted ? 'more than 1,000' : count}).`,
+    text: `The provider cannot be deleted, because it has customers (${describeCount(count)}).`,
   });
 }
