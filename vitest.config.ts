@@ -138,6 +138,7 @@ const contractTests = {
     exclude: [
       'test/python-client/**',
       'test/generated-clients/**',
+      'test/schemathesis/**',
       ...leftToCi.map((file) => relative('apps/contract-tests', file)),
     ],
     globalSetup: ['test/global-setup.ts'],
@@ -162,6 +163,12 @@ const pythonClient = {
 const generatedClients = {
   ...pythonClient,
   test: { ...pythonClient.test, name: 'generated-clients', include: ['test/generated-clients/**/*.test.ts'] },
+};
+
+/** SCHEMATHESIS=<command>: random requests, which it makes from the API document. */
+const schemathesis = {
+  ...pythonClient,
+  test: { ...pythonClient.test, name: 'schemathesis', include: ['test/schemathesis/**/*.test.ts'] },
 };
 
 const last = {
@@ -219,6 +226,7 @@ export default defineConfig({
       last,
       ...(process.env['PYTHON_CLIENT'] === undefined ? [] : [pythonClient]),
       ...(process.env['GENERATED_CLIENTS'] === undefined ? [] : [generatedClients]),
+      ...(process.env['SCHEMATHESIS'] === undefined ? [] : [schemathesis]),
       ...(process.env['UPGRADE_FROM'] === undefined ? [] : [upgrade]),
       ...(process.env['FAULT_CHECKS'] === undefined ? [] : [faults]),
       ...(process.env['TEST_WITH'] === 'containers' ? [containers] : []),

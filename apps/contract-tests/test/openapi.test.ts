@@ -83,7 +83,7 @@ const references: Record<string, string> = { user: '4711@acme', account: 'main@a
 
 describe('the API document', () => {
   it('stays small: it is read in full by every viewer and generator', () => {
-    expect(gzipSync(text).length).toBeLessThan(52_000);
+    expect(gzipSync(text).length).toBeLessThan(53_000);
   });
 
   it('names the licence of the project', () => {
@@ -165,6 +165,16 @@ describe('the API document', () => {
     expect(required).toEqual(names.filter((name) => missed.includes(name)));
   });
 
+  it('says of every string in a request which characters it can have', () => {
+    const requests = places.map(({ operation: { parameters, requestBody } }) => ({ parameters, requestBody }));
+    const components = document.document.components.schemas;
+    const schemas = referencedSchemas(requests, components);
+    expect(schemas.size).toBeGreaterThan(20);
+    const anything = [...requests, ...schemas.values()].flatMap((each) => unlimitedStrings(each));
+    // A header, and a flag that can have any other value, too (interface 4.4).
+    expect(new Set(anything)).toEqual(new Set(['Prefer', 'ignoreFutureAppointments']));
+  });
+
   it('never tells readers to encode a value that clients already encode', () => {
     for (const { operation } of places) {
       for (const { name, description } of operation.parameters ?? []) {
@@ -238,6 +248,31 @@ describe('the API document', () => {
     expect(JSON.stringify(document.document.paths)).not.toContain('"default":{');
   });
 });
+
+/** The components that are referred to, directly or by another one. */
+function referencedSchemas(node: unknown, components: Record<string, unknown>): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const search = (text: string): void => {
+    for (const [, name] of text.matchAll(/#\/components\/schemas\/(\w+)/g)) {
+      if (found.has(name!)) continue;
+      found.set(name!, components[name!]);
+      search(JSON.stringify(components[name!]));
+    }
+  };
+  search(JSON.stringify(node));
+  return found;
+}
+
+/** The strings within a part of the document of which neither a pattern nor a format nor a list says what they can be. */
+function unlimitedStrings(node: unknown, name = ''): string[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const { type, pattern, format, enum: values, name: parameter } = node as Record<string, unknown>;
+  const isString = [type].flat().includes('string') && pattern === undefined && format === undefined;
+  const inside = Object.entries(node)
+    .filter(([key]) => !['example', 'examples', 'propertyNames'].includes(key))
+    .flatMap(([key, value]) => unlimitedStrings(value, typeof parameter === 'string' ? parameter : key));
+  return isString && values === undefined ? [name, ...inside] : inside;
+}
 
 function exampleAnswers({ operation }: Place, status: number): unknown[] {
   return examplesOf(operation.responses[status]?.content?.['application/json'], document.document).map(withoutChance);

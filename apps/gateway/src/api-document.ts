@@ -1,4 +1,6 @@
 import type { FastifySchema } from 'fastify';
+import type { FieldFormat } from './fields.ts';
+import { formatPatterns } from './format-patterns.ts';
 import type { Scope } from './key-scopes.ts';
 import { referToExamples } from './problem-examples.ts';
 import { forbiddenByScope } from './schemas.ts';
@@ -108,19 +110,6 @@ function addExamples({ content }: Response, request: { hasBody: boolean }, examp
     media.examples = referToExamples(media.schema.allOf[1].properties.code.enum, request, examples);
 }
 
-/**
- * Rules of this gateway about control characters and times, which the registry of formats does not know. Its
- * `date-time-local` requires seconds and has no offset, so a generated client could not send what this gateway accepts.
- */
-const ownFormats = new Set<unknown>([
-  'line',
-  'text',
-  'path-segment',
-  'time-of-day',
-  'end-time-of-day',
-  'date-time-local',
-]);
-
 /** Moves every schema with a title to the components, once, and replaces it with references. */
 function nameComponents(node: unknown, schemas: Json): unknown {
   if (Array.isArray(node)) return node.map((each) => nameComponents(each, schemas));
@@ -131,7 +120,11 @@ function nameComponents(node: unknown, schemas: Json): unknown {
   const { title, format, documentedEnum } = replaced;
   // For the serializer only: a client would take it to mean that the field may be missing.
   if (replaced['default'] === null) delete replaced['default'];
-  if (ownFormats.has(format)) delete replaced['format'];
+  const known = formatPatterns[format as FieldFormat];
+  if (known !== undefined) {
+    delete replaced['format'];
+    replaced['pattern'] = replaced['pattern'] === undefined ? known.pattern : known.notBlank;
+  }
   if (documentedEnum !== undefined) {
     delete replaced['documentedEnum'];
     replaced['enum'] = documentedEnum;

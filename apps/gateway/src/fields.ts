@@ -78,13 +78,13 @@ const dateTimeDescription =
 /** `meaning` is a sentence. */
 export function dateTime(meaning?: string): TString {
   const description = meaning === undefined ? dateTimeDescription : `${meaning} ${dateTimeDescription}`;
-  return Type.String({ minLength: 1, format: 'date-time-local', description });
+  return Type.String({ minLength: 1, format: 'date-time-optional-offset', description });
 }
 
 export function optionalDateTime(): TUnsafe<string | null> {
   return Type.Unsafe<string | null>({
     type: ['string', 'null'],
-    format: 'date-time-local',
+    format: 'date-time-optional-offset',
     description: dateTimeDescription,
   });
 }
@@ -252,7 +252,7 @@ export const formats = {
         /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800\uFFF9-\uFFFB]/u.test(value)),
     detail: 'must have a visible character, and must not contain / ? : & # \\ or control characters',
   },
-  'date-time-local': {
+  'date-time-optional-offset': {
     passes: (value) => value === '' || isLocalDateTime(value),
     detail:
       'must be a date-time in the format YYYY-MM-DDThh:mm, optionally with seconds, a fraction of up to 9 digits, and Z or a UTC offset',
@@ -302,7 +302,7 @@ function isText(value: string): boolean {
  * another offset for a local one.
  */
 export function normalize(value: string, format: string | undefined): string {
-  if (format !== 'date-time-local' && format !== 'instant') return value;
+  if (format !== 'date-time-optional-offset' && format !== 'instant') return value;
   return value.replace(/\.\d+/, '').replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
 }
 

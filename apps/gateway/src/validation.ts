@@ -94,7 +94,7 @@ export function toRequestError(errors: FastifySchemaValidationError[], part: str
 
 /** In an address, a `+` that is not escaped is a space: nobody who looks at the offset that was sent sees that. */
 function faultOfParameter({ params }: FastifySchemaValidationError, pointer: string, detail: string): Fault {
-  const isInstant = params['format'] === 'date-time-local' || params['format'] === 'instant';
+  const isInstant = params['format'] === 'date-time-optional-offset' || params['format'] === 'instant';
   return {
     parameter: parameterOf(pointer),
     detail: isInstant ? `${detail}; in an address, the + of an offset is written %2B` : detail,

@@ -7,7 +7,7 @@ import { commandsOf, readBlocks } from '@scheduling/testing/shell-blocks';
 
 /** How a command in the documents may begin; `call` and `scheduling` are functions in the documents. */
 const programs = new Set(
-  'npm npx node curl git kill cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(
+  '.ci/schemathesis/run npm npx node curl git kill cd export docker kubectl helm openssl sudo cat echo ls rm for done { } call call() scheduling scheduling()'.split(
     ' ',
   ),
 );

@@ -1353,17 +1353,11 @@ export interface components {
         };
         /** NewUser */
         NewUser: {
-            /**
-             * Format: reference
-             * @description Unique, `uniqueId@platformName`.
-             */
+            /** @description Unique, `uniqueId@platformName`. */
             reference: string;
             /** Format: email */
             email: string;
-            /**
-             * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
-             */
+            /** @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden. */
             username: string;
             lastName: string;
             firstName?: string | null;
@@ -1397,10 +1391,7 @@ export interface components {
         UserChange: {
             /** Format: email */
             email?: string;
-            /**
-             * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
-             */
+            /** @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden. */
             username?: string;
             lastName?: string;
             firstName?: string | null;
@@ -1613,10 +1604,7 @@ export interface components {
         Invitation: {
             /** Format: email */
             email: string;
-            /**
-             * Format: username
-             * @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden.
-             */
+            /** @description Login name, unique as people read it: case, invisible characters and the amount of white space are ignored. The characters `/ ? : & # \` are forbidden. */
             username: string;
             lastName: string;
             firstName?: string | null;
