@@ -47,6 +47,7 @@ const reports = await untilInterrupted(async (signal) => {
       servers,
       kinds,
       repeat,
+      passingClients: 2,
       root: repositoryRoot,
       onProgress: print,
       signal,

@@ -59,6 +59,8 @@ export interface FaultOptions {
   kinds: readonly Fault[];
   /** Instead of faults for so many minutes: each kind so many times, one fault at a time, with constant load. */
   repeat?: number | undefined;
+  /** How many clients have providers that come and go. They leave less of the machine to the others. */
+  passingClients: number;
   /** The checkout whose services run. */
   root: string;
   onProgress: (text: string) => void;
@@ -105,7 +107,7 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
 
 async function breakSystem(
   system: System,
-  { seed, minutes, minChanges = 0, servers, kinds, repeat, onProgress }: FaultOptions,
+  { seed, minutes, minChanges = 0, servers, kinds, repeat, passingClients, onProgress }: FaultOptions,
 ): Promise<FaultReport> {
   const runMs = minutes * 60_000;
   const planning = createRandom(seed, planStream);
@@ -131,7 +133,7 @@ async function breakSystem(
   onProgress(repeat === undefined ? `load and faults for ${minutes} min` : `each fault ${repeat} times`);
   const pause: Pause = (random) => (repeat === undefined ? random.integer(0, maxPauseMs) : constantPauseMs);
   const load = runLoad({ tenants, journal, seed, workersPerProvider: 2, pause }, loadEnded.signal);
-  const passingLoad = runShortLivedProviders(passing, { seed, pause }, loadEnded.signal);
+  const passingLoad = runShortLivedProviders(passing, { seed, clients: passingClients, pause }, loadEnded.signal);
   const feeds = tenants.map((tenant) => followFeed(tenant, journal, drained.signal));
   const watching = watchLists(tenants, loadEnded.signal);
   const injected: InjectedFault[] = [];

@@ -43,7 +43,6 @@ interface Client {
   isUncertain: boolean;
 }
 
-const clientCount = 2;
 /** Of the random numbers. */
 const firstStream = 2_000;
 const hourMs = 3_600_000;
@@ -60,10 +59,10 @@ const impatientMs = 60;
 /** Until the signal aborts. Then everything is deleted, so that nothing may be left of anybody. */
 export async function runShortLivedProviders(
   crm: PassingCrm,
-  { seed, pause }: { seed: number; pause: Pause },
+  { seed, clients, pause }: { seed: number; clients: number; pause: Pause },
   until: AbortSignal,
 ): Promise<void> {
-  const randoms = Array.from({ length: clientCount }, (_, index) => createRandom(seed, firstStream + index));
+  const randoms = Array.from({ length: clients }, (_, index) => createRandom(seed, firstStream + index));
   await Promise.all(
     randoms.map(async (random) => {
       const client: Client = { crm, random, reference: newReference(crm, 'passing'), isUncertain: false };
@@ -76,7 +75,7 @@ export async function runShortLivedProviders(
   );
   // What was not answered has no effect any more.
   await delay(effectMs);
-  const [random] = randoms as [Random];
+  const random = createRandom(seed, firstStream + clients);
   await Promise.all(
     [...crm.references.keys()].map((reference) => liveOnceMore({ crm, random, reference, isUncertain: false })),
   );
