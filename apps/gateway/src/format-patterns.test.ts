@@ -4,7 +4,7 @@ import { formatPatterns } from './format-patterns.ts';
 
 /** A character of each kind that a format treats in its own way. */
 const visible = ['a', 'ä', '😀', '@', '.', '/', '\\', '?', ':', '&', '#'];
-const characters = [...visible, ' ', '\u00a0', '\ufeff', '\t', '\n', '\0', '\u007f', '\u0085', '\u2028'];
+const characters = [...visible, ' ', '\u00a0', '\ufeff', '\t', '\n', '\0', '\u007f', '\u0085', '\u2028', '\u2029'];
 const pairs = characters.flatMap((first) => characters.map((second) => first + second));
 const triples = pairs.flatMap((pair) => characters.map((third) => pair + third));
 const times = ['00:00', '09:59', '23:59', '24:00', '24:01', '9:00', '12:60', '12:00\n', '１２:00'];
