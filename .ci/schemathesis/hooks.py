@@ -201,6 +201,10 @@ RULES = [
     # Lists that others keep, or that grow.
     r"must be the IANA name of a time zone",
     r".* ?is not an event type: one of .+",
+    # What needs a calculation.
+    r"must be darker: .+",
+    r"has more than \d+ appointments, or more than \d+ days",
+    r"must be plain text of at most .+",
     # URLs, of which each place allows others.
     r"must be an http or https URL",
     r"must be an origin such as .+",
