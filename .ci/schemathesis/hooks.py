@@ -201,7 +201,8 @@ RULES = [
     # Lists that others keep, or that grow.
     r"must be the IANA name of a time zone",
     r".* ?is not an event type: one of .+",
-    # What needs a calculation.
+    # What only the service that has the field checks.
+    r"must be a colour in the format #rrggbb",
     r"must be darker: .+",
     r"has more than \d+ appointments, or more than \d+ days",
     r"must be plain text of at most .+",
