@@ -29,7 +29,7 @@ export async function checkAfternoon(command: string, folder: string): Promise<v
   const { stdout } = await promisify(execFile)('bash', ['-euc', command], {
     cwd: folder,
     env: { ...process.env, ...settings, WEBHOOK_URL: webhook.url },
-    timeout: 100_000,
+    timeout: 300_000,
   });
 
   const lines = stdout.replaceAll(/-\d+@/g, '@').split('\n');

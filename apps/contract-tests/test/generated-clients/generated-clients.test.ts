@@ -9,7 +9,7 @@ import { checkAfternoon } from '../afternoon.ts';
 
 /** Those of which this machine has what is needed (.ci/run). */
 const languages = process.env['GENERATED_CLIENTS']!.split(' ');
-const timeoutMs = 300_000;
+const timeoutMs = 600_000;
 
 /** With openapi-generator-cli on the PATH. */
 async function bash(command: string, folder: string): Promise<string> {
