@@ -144,9 +144,9 @@ function isObjectOrText({ type }: Json): boolean {
 
 /** One of several types, one of which is an object: generators of clients take the list of types for the object alone. */
 function asAlternatives(title: string, schema: Json, schemas: Json): Json {
-  const { type: _types, properties, required, maxLength, ...rest } = schema;
+  const { type: _types, properties, required, maxLength, pattern, ...rest } = schema;
   const fields = nameSchema(`${title}Fields`, { type: 'object', properties, required }, schemas);
-  return { ...rest, anyOf: [fields, { type: 'string', maxLength }, { type: 'null' }] };
+  return { ...rest, anyOf: [fields, { type: 'string', maxLength, pattern }, { type: 'null' }] };
 }
 
 /** Examples are data, whatever their fields are called. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type FieldFormat, formats } from './fields.ts';
 import { formatPatterns } from './format-patterns.ts';
 
@@ -11,14 +11,33 @@ const times = ['00:00', '09:59', '23:59', '24:00', '24:01', '9:00', '12:60', '12
 // Required fields reject the empty string by their length.
 const values = [...characters, ...pairs, ...triples, ...times];
 
-it.each(Object.entries(formatPatterns))(
-  'the pattern of %s in the API document matches what the gateway accepts, and nothing else',
+const isBlank = (value: string): boolean => !/\S/.test(value);
+const hasOtherControls = (value: string): boolean => /[\u0080-\u009f\u2028\u2029]/.test(value);
+
+describe.each(Object.entries(formatPatterns))(
+  'the pattern of %s in the API document',
   (name, { pattern, notBlank }) => {
     const accepted = values.filter((value) => formats[name as FieldFormat].passes(value));
-    expect(accepted.length).toBeGreaterThan(0);
-    if (pattern !== undefined) expect(values.filter((value) => new RegExp(pattern, 'u').test(value))).toEqual(accepted);
-    const notBlankOnes = accepted.filter((value) => /\S/.test(value));
-    if (notBlank !== undefined)
-      expect(values.filter((value) => new RegExp(notBlank, 'u').test(value))).toEqual(notBlankOnes);
+    const patterns = [
+      { text: pattern, expected: accepted },
+      { text: notBlank, expected: accepted.filter((value) => !isBlank(value)) },
+    ].filter(({ text }) => text !== undefined);
+
+    it.each(patterns)(
+      'matches what the gateway accepts, and of the rest only control characters beyond ASCII: $text',
+      ({ text, expected }) => {
+        const matched = values.filter((value) => new RegExp(text!, 'u').test(value));
+        expect(expected.length).toBeGreaterThan(0);
+        expect(new Set(expected).difference(new Set(matched))).toEqual(new Set());
+        expect(matched.filter((value) => !hasOtherControls(value))).toEqual(
+          expected.filter((value) => !hasOtherControls(value)),
+        );
+      },
+    );
+
+    it.each(patterns)('can be read by the patterns of other languages: $text', ({ text }) => {
+      expect(text).toMatch(/^[\x20-\x7e]+$/);
+      expect(text!.replaceAll(String.raw`\\`, '')).not.toMatch(/\\[^.sx]/);
+    });
   },
 );

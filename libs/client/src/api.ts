@@ -1642,9 +1642,15 @@ export interface components {
             reference?: string | null;
             /** @description Reference of the resource it belongs to. */
             resourceReference: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start?: string | null;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             end: string;
             /** @description Length of one bookable slot in minutes. */
             raster: number;
@@ -1928,9 +1934,15 @@ export interface components {
         };
         /** TimeslotChange */
         TimeslotChange: {
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start?: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             end?: string;
             /** @description Length of one bookable slot in minutes. */
             raster?: number;
@@ -2188,9 +2200,15 @@ export interface components {
         NewBlock: {
             /** @description Unique; generated if absent. */
             reference?: string | null;
-            /** @description A slot may end then. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description A slot may end then. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start: string;
-            /** @description After `start`. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description After `start`. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             end: string;
             /** @description For the CRM; customers never see it. */
             note?: string | null;
@@ -2248,9 +2266,15 @@ export interface components {
         NewAppointment: {
             /** @description Unique. */
             reference: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             end: string;
             /** @description Maximum number of participants; defaults to 0. */
             capacity?: number | null;
@@ -2279,9 +2303,15 @@ export interface components {
          * @description First and last day, slot length and weekdays of the series.
          */
         SeriesData: {
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             from: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             to: string;
             /** @description Length of one appointment in minutes. */
             raster: number;
@@ -2295,9 +2325,15 @@ export interface components {
         NewSeries: {
             /** @description Ignored: references of the appointments are generated. */
             reference?: unknown;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             from?: string | null;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             to?: string | null;
             series_data: components["schemas"]["SeriesData"];
             /** @description Maximum number of participants; defaults to 0. */
@@ -2389,9 +2425,15 @@ export interface components {
         } | null;
         /** AppointmentChange */
         AppointmentChange: {
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start?: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             end?: string;
             /** @description Maximum number of participants. Nobody loses a seat. */
             capacity?: number;
@@ -2539,7 +2581,10 @@ export interface components {
         TimeslotBooking: {
             /** @description The timeslot. */
             timeslotReference: string;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start: string;
             productReference: string;
             /** @description Length in minutes, a multiple of the raster; defaults to one raster. */
@@ -2641,7 +2686,10 @@ export interface components {
         BookingChange: {
             /** @description The timeslot in which the new slot is; together with `start`. */
             timeslotReference?: string | null;
-            /** @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             start?: string | null;
             /** @description Defaults to that of the current appointment, as do its name, price and contact. */
             productReference?: string | null;
@@ -2922,7 +2970,10 @@ export interface components {
             productReference: string;
             /** @description How many bookings and requests can be made by it. Those that are cancelled, declined or deleted do not count. */
             bookings: number;
-            /** @description In the future, and at most 366 days ahead. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant. */
+            /**
+             * Format: date-time-optional-offset
+             * @description In the future, and at most 366 days ahead. Local date-time in the provider’s time zone, `YYYY-MM-DDThh:mm`. Seconds are optional, and a fraction of one is cut off. With `Z` or a UTC offset it is an instant.
+             */
             expiresAt: string;
         };
         /**
