@@ -826,7 +826,11 @@ const operations: Record<string, Operation> = {
   'note something of a participation (4.3)': {
     body: () => ({ noShow: false, metadata: newMetadata() }),
     send: (body) => crm.post(`${practice.at}/participations/${encodeURIComponent(participation)}`, body),
-    fields: [{ pointer: '/noShow', kind: flag }, ...metadataFields('')],
+    fields: [
+      // Before the start there is nothing to mark.
+      { pointer: '/noShow', kind: { ...flag, accepts: () => [false] }, nullable: false },
+      ...metadataFields(''),
+    ],
   },
   'create customer (2.7)': {
     body: () => ({
