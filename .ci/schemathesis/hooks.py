@@ -217,7 +217,7 @@ RULES_OF_DELETE = [*RULES, r"is required"]
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
     if isinstance(failure, RejectedPositiveData):
-        return not has_control_characters(case) and not follows_rules(case, response)
+        return not has_forbidden_text(case) and not follows_rules(case, response)
     if isinstance(failure, AcceptedNegativeData):
         return not is_valid(case) and not is_empty(case) and not is_created_again(case, response)
     if isinstance(failure, AllowHeaderMismatch):
@@ -226,13 +226,13 @@ def filter_failure(context, failure, case, response):
     return True
 
 
-def has_control_characters(case):
-    """The patterns in the document name those of ASCII only; and white space, which U+FEFF is not in Python."""
-    # Schemathesis takes a path with any of them for valid once they are percent-encoded.
+def has_forbidden_text(case):
+    """What the patterns of the document let pass (format-patterns.ts); and U+FEFF, which is white space, but not in Python."""
     path = [unquote(str(value)) for value in (case.path_parameters or {}).values()]
-    return any(re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", value) for value in path) or any(
-        re.search(r"[\x80-\x9f\u2028\u2029]|^[\s\ufeff]+$", value)
-        for value in [*path, *texts_in([case.query, case.body])]
+    texts = [*path, *texts_in([case.query, case.body])]
+    # Schemathesis takes a path with any control character for valid once it is percent-encoded.
+    return any(re.search(r"[\x00-\x1f\x7f]", value) for value in path) or any(
+        re.search(r"[\x80-\x9f\u2028\u2029]|^[\s\ufeff]+$|^\.\.?$", value) for value in texts
     )
 
 

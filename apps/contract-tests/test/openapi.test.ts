@@ -175,6 +175,18 @@ describe('the API document', () => {
     expect(new Set(anything)).toEqual(new Set(['Prefer', 'ignoreFutureAppointments']));
   });
 
+  it('has only patterns that the regular expressions of all languages can read', () => {
+    const patterns = new Set(
+      [...text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, json]) => JSON.parse(json!) as string),
+    );
+    expect(patterns.size).toBeGreaterThan(5);
+    for (const pattern of patterns) {
+      expect(pattern).toMatch(/^[\x20-\x7e]+$/);
+      expect(pattern, 'look-around').not.toMatch(/\(\?[^:]/);
+      expect(pattern.replaceAll('\\\\', ''), 'escapes').not.toMatch(/\\[^.sSx]/);
+    }
+  });
+
   it('never tells readers to encode a value that clients already encode', () => {
     for (const { operation } of places) {
       for (const { name, description } of operation.parameters ?? []) {

@@ -12,17 +12,17 @@ function visible(forbidden: string): string {
   return String.raw`[^${forbidden}]*[^\s${forbidden}][^${forbidden}]*`;
 }
 
+const line = { pattern: `^[^${controls}]*$`, notBlank: `^${visible(controls)}$` };
+
 /**
  * The formats of this gateway that the registry of formats does not know, as the API document tells them: as patterns
- * that the usual dialects have in common. `notBlank` is for a text that must not be blank, which has a pattern already.
- * They reject nothing that the gateway accepts, and let control characters beyond ASCII pass.
+ * that the usual dialects have in common, which have no look-around. `notBlank` is for a text that must not be blank,
+ * which has a pattern already. They reject nothing that the gateway accepts, and let pass control characters beyond
+ * ASCII, and `.` and `..` as a reference.
  */
 export const formatPatterns: Partial<Record<FieldFormat, { pattern?: string; notBlank?: string }>> = {
-  line: { pattern: `^[^${controls}]*$`, notBlank: `^${visible(controls)}$` },
-  'path-segment': {
-    pattern: String.raw`^(?!\.\.?$)[^${controls}]*$`,
-    notBlank: String.raw`^(?!\.\.?$)${visible(controls)}$`,
-  },
+  line,
+  'path-segment': line,
   text: { pattern: String.raw`^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$` },
   reference: { notBlank: `^${visible(`${controls}@`)}@${visible(`${controls}@`)}$` },
   // Of the characters that nobody sees, only white space is excluded.

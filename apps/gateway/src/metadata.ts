@@ -9,7 +9,7 @@ const pairs = {
   type: 'object',
   maxProperties: 20,
   // The name is no property of its own in JavaScript.
-  propertyNames: { type: 'string', pattern: '^(?!__proto__$)[A-Za-z0-9_.-]{1,40}$' },
+  propertyNames: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,40}$', not: { const: '__proto__' } },
   additionalProperties: { type: 'string', minLength: 1, maxLength: 500, format: 'text' },
 };
 
