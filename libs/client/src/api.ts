@@ -8457,7 +8457,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The appointment already exists */
+            /** @description The appointment already exists; never a series */
             200: {
                 headers: {
                     [name: string]: unknown;

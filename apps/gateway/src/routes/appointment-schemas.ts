@@ -246,7 +246,7 @@ export const createAppointmentSchema = {
     ],
   }),
   response: {
-    200: appointmentOrSeries('The appointment already exists', [singleExample]),
+    200: appointmentOrSeries('The appointment already exists; never a series', [singleExample]),
     201: appointmentOrSeries('Created', [singleExample, seriesExample]),
     ...problems(
       [
