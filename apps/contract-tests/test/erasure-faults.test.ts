@@ -126,6 +126,84 @@ describe('a deleted user', () => {
   }, 120_000);
 });
 
+describe('a deleted provider', () => {
+  async function deleteProvider(practice: Practice): Promise<void> {
+    expect((await crm.delete(practice.at)).status).toBe(204);
+    expect((await crm.get(practice.at)).status).toBe(404);
+  }
+
+  const replay = (since: Date) =>
+    runAdmin({ SCHEDULING_DATA: stack.dataDir }, 'erasures', 'replay', '--since', since.toISOString());
+
+  it('is erased again on request, after the databases of notification and webhook were restored from a backup', async () => {
+    const practice = await createPractice(crm);
+    const { at, provider, customer } = practice;
+    expect((await crm.delete(at + path`/customers/${customer}`)).status).toBe(204);
+    const word = unique('canary').replace('-', '');
+    const email = `${word}@customers.example`;
+    smtp.trouble = (recipient) => (recipient === email ? { at: 'rcpt', code: 451 } : undefined);
+    const { appointment: appointmentReference } = await embed(practice, word);
+    const change = { description: 'changed' };
+    expect((await crm.put(at + path`/appointments/${appointmentReference}`, change)).status).toBe(200);
+    const webhook = { url: 'http://127.0.0.1:1/', providerReference: provider, reference: word };
+    expect((await crm.post('/webhooks', webhook)).status).toBe(201);
+    const left = async () => (await findWord(stack, word)).map((place) => place.replace(/^\d+ rows of /, ''));
+    const ofProvider = ['notification.mail', 'webhook.webhook'];
+    await waitUntil(async () => (await left()).includes('notification.mail'), {
+      what: 'a waiting mail',
+      timeoutMs: 60_000,
+    });
+    const restore = await backUpDatabases(stack, ['notification', 'webhook']);
+    const backupTime = new Date();
+    const cancelled = await untilServed(() =>
+      crm.delete(`${at}/appointments/withoutNotification`, { appointmentReference }),
+    );
+    expect(cancelled.status).toBe(204);
+    await deleteProvider(practice);
+    const waitUntilErased = () =>
+      waitUntil(async () => (await left()).length === 0, {
+        what: 'the erasure',
+        timeoutMs: completionMs,
+        intervalMs: 200,
+      });
+    await waitUntilErased();
+    await restore();
+    await waitUntil(async () => (await crm.get('/webhooks')).status === 200, {
+      what: 'the restored webhooks',
+      timeoutMs: 60_000,
+    });
+    expect(await left()).toEqual(expect.arrayContaining(ofProvider));
+    expect(await replay(backupTime)).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('✔ Repeating 1 deletions of providers.') as string,
+    });
+    await waitUntilErased();
+    smtp.trouble = () => undefined;
+    expect(mailsTo(email)).toEqual([]);
+  }, 120_000);
+
+  it('is listed instead, if a restore of all databases brought it back', async () => {
+    const practice = await createPractice(crm);
+    expect((await crm.delete(practice.at + path`/customers/${practice.customer}`)).status).toBe(204);
+    const restore = await backUpDatabases(stack);
+    const backupTime = new Date();
+    await waitForStatus(200, practice.at);
+    await deleteProvider(practice);
+    const unsent = () => query('identity', 'SELECT 1 FROM outbox WHERE sent_at IS NULL', [], stack.info);
+    await waitUntil(async () => (await unsent()).length === 0, { what: 'the event', timeoutMs: 60_000 });
+    await restore();
+    await waitForStatus(200, practice.at);
+    const { code, output } = await replay(backupTime);
+    expect(output).toContain('✔ Repeating 0 deletions of providers.');
+    expect(output).toMatch(
+      new RegExp(`! These providers exist again, .* repeat the deletions[^]*${practice.provider}`),
+    );
+    expect(code).toBe(0);
+    await waitForStatus(200, practice.at);
+    await deleteProvider(practice);
+  }, 120_000);
+});
+
 describe('an erasure', () => {
   const victims: Service[] = ['customer', 'calendar', 'notification'];
   /** What the customer service has recorded at each step. */

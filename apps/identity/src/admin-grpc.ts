@@ -13,6 +13,7 @@ import { updateCrm } from './crm/update-crm.ts';
 import type { IdentityDependencies } from './dependencies.ts';
 import { toApiKeyMessage, toCrmMessage } from './messages.ts';
 import { listProvidersWithoutContact } from './provider/list-providers-without-contact.ts';
+import { replayProviderDeletions } from './provider/replay-provider-deletions.ts';
 import { replayUserDeletions } from './user/replay-user-deletions.ts';
 
 /** The operators' interface. Maps protobuf messages to the use cases and back. */
@@ -28,14 +29,16 @@ export function hostAdminService(dependencies: IdentityDependencies, broker: Bro
     },
     listKeys: async ({ crmId }) => ({ apiKeys: (await listKeys(dependencies, crmId)).map(toApiKeyMessage) }),
     revokeKey: async ({ prefix }) => ({ apiKey: toApiKeyMessage(await revokeKey(dependencies, prefix)) }),
-    replayUserDeletions: async ({ since, continuation }) => {
-      if (since === undefined) throw new DomainError('erasure.since_missing');
-      return replayUserDeletions(dependencies, broker, { since, continuation });
-    },
-    replayKeyRevocations: async ({ since }) => {
-      if (since === undefined) throw new DomainError('erasure.since_missing');
-      return replayKeyRevocations(dependencies, broker, since);
-    },
+    replayUserDeletions: async ({ since, continuation }) =>
+      replayUserDeletions(dependencies, broker, { since: requireSince(since), continuation }),
+    replayProviderDeletions: async ({ since, continuation }) =>
+      replayProviderDeletions(dependencies, broker, { since: requireSince(since), continuation }),
+    replayKeyRevocations: async ({ since }) => replayKeyRevocations(dependencies, broker, requireSince(since)),
     listProvidersWithoutContact: () => listProvidersWithoutContact(dependencies),
   });
+}
+
+function requireSince(since: Date | undefined): Date {
+  if (since === undefined) throw new DomainError('erasure.since_missing');
+  return since;
 }

@@ -1,4 +1,5 @@
 import { events } from '@scheduling/events';
+import { eventually } from '@scheduling/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IdentityUnderTest, recordedEvents, refusal, startIdentity } from './identity-under-test.ts';
 import { createProvider, createUser, invite } from './scenario.ts';
@@ -180,4 +181,33 @@ describe('a provider', () => {
         await service.database.kysely.selectFrom(table).selectAll().where('crmId', '=', 'chain').execute(),
       ).toEqual([]);
   });
+});
+
+it('on request, the deletions of providers are published again, but not of those that a backup brought back', async () => {
+  const [gone, back] = [await newCrm('gone'), await newCrm('back')];
+  const providers = () => service.database.kysely.selectFrom('provider');
+  const stored = await providers().selectAll().where('id', '=', back.id).executeTakeFirstOrThrow();
+  const since = new Date();
+  for (const [crmId, { id: providerId, version }] of [['gone', gone] as const, ['back', back] as const])
+    await service.identity.deleteClosedProvider({ crmId, providerId, version });
+  await service.database.kysely.insertInto('provider').values(stored).execute();
+  const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
+  const deletionsOf = async (id: string) =>
+    (await recordedEvents(service.database, events.providerDeleted)).filter(({ providerId }) => providerId === id);
+  // The second time, the events of the first are there, too.
+  for (const times of [1, 2]) {
+    await eventually(async () => expect(await unsent()).toEqual([]));
+    expect(await service.admin.replayProviderDeletions({ since })).toEqual({
+      replayed: 1,
+      existing: [{ crmId: 'back', providerId: back.id, reference: 'provider@crm' }],
+      eventsReachBackTo: expect.any(Date) as Date,
+      continuation: undefined,
+    });
+    expect(await deletionsOf(gone.id)).toHaveLength(1 + times);
+  }
+  expect(await deletionsOf(back.id)).toHaveLength(1);
+  expect(await providers().selectAll().where('id', '=', back.id).executeTakeFirst()).toEqual(stored);
+  const { entries } = await service.audit.listAuditEntries({});
+  expect(entries[0]).toMatchObject({ action: 'provider-deletions.replay', target: since.toISOString() });
+  expect(await codeOf(service.admin.replayProviderDeletions({}))).toBe('erasure.since_missing');
 });

@@ -29,6 +29,7 @@ export {
   natsUsers,
   type NatsUser,
   permissionsOf,
+  providerReplayConsumer,
   replayConsumer,
   revocationReplayConsumer,
   streamName,

@@ -29,6 +29,7 @@ export const streamKeeper: NatsUser = 'identity';
 /** With these consumers, services read their own events again after a restore. */
 export const replayConsumer = 'customer-replay';
 export const userReplayConsumer = 'identity-replay';
+export const providerReplayConsumer = 'identity-provider-replay';
 export const revocationReplayConsumer = 'identity-revocation-replay';
 
 /** The events that the gateway hears while it is connected. */
@@ -74,6 +75,7 @@ const readingStream = ['STREAM.INFO', 'STREAM.MSG.GET', 'CONSUMER.LIST'].map(
 const replayConsumers: Record<DatabaseService, StreamConsumer[]> = {
   identity: [
     { name: userReplayConsumer, subject: events.userDeleted.subject },
+    { name: providerReplayConsumer, subject: events.providerDeleted.subject },
     { name: revocationReplayConsumer, subject: events.apiKeyRevoked.subject },
   ],
   calendar: [],

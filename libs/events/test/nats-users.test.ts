@@ -13,6 +13,7 @@ import {
   natsUsers,
   type NatsUser,
   readPublished,
+  providerReplayConsumer,
   replayConsumer,
   userReplayConsumer,
 } from '../src/index.ts';
@@ -184,13 +185,18 @@ it('customer may read the erasures that it requested again', async () => {
   expect(await read()).toContainEqual(expect.objectContaining(requested));
 });
 
-it('identity may read the deletions of users that it published again', async () => {
+it('identity may read the deletions of users and providers that it published again', async () => {
   await using broker = connectBroker({ url: nats.url('identity'), name: 'identity', logger });
   const { client } = await broker.jetStream(AbortSignal.timeout(5_000));
-  const deleted = { crmId: 'crm', userId: 'u' };
-  await client.publish(events.userDeleted.subject, events.userDeleted.encode(deleted));
-  const read = await readPublished(broker, userReplayConsumer, events.userDeleted, new Date(Date.now() - 60_000));
-  expect(read.events).toContainEqual(expect.objectContaining(deleted));
+  const since = new Date(Date.now() - 60_000);
+  const user = { crmId: 'crm', userId: 'u' };
+  await client.publish(events.userDeleted.subject, events.userDeleted.encode(user));
+  const users = await readPublished(broker, userReplayConsumer, events.userDeleted, since);
+  expect(users.events).toContainEqual(expect.objectContaining(user));
+  const provider = { crmId: 'crm', providerId: 'p' };
+  await client.publish(events.providerDeleted.subject, events.providerDeleted.encode(provider));
+  const providers = await readPublished(broker, providerReplayConsumer, events.providerDeleted, since);
+  expect(providers.events).toContainEqual(expect.objectContaining(provider));
 });
 
 it('the doctor may read everything that it reports', async () => {

@@ -13,6 +13,7 @@ type Action =
   | 'key.revoke'
   | 'key-revocations.replay'
   | 'provider.erase'
+  | 'provider-deletions.replay'
   | 'user-deletions.replay';
 
 const maxListed = 500;

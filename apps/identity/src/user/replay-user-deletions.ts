@@ -1,54 +1,24 @@
 import type { ReplayUserDeletionsResponse } from '@scheduling/contracts/identity/v1';
-import { type Broker, events, readPublished, userReplayConsumer } from '@scheduling/events';
-import { recordAction } from '@scheduling/messaging';
+import { type Broker, events, userReplayConsumer } from '@scheduling/events';
 import type { IdentityDependencies } from '../dependencies.ts';
-import { eraseUsers, type UserId } from './delete-user.ts';
-
-export interface ReplayUserDeletions {
-  /** When the backup was made. */
-  since: Date;
-  /** Where the previous part ended; undefined for the first. */
-  continuation: string | undefined;
-}
-
-/** Such a part, and reading the events for it, takes some tenths of a second, of the 2 s that a call may take. */
-const maxPerPart = 1_000;
+import { type Replay, replayDeletions } from '../replay-deletions.ts';
+import { eraseUsers } from './delete-user.ts';
 
 /**
- * Repeats the deletions of users that were published since a backup was made, after any of the databases was restored
- * from it: those of one part, in one transaction. The deletions are known from the events in NATS, which are kept for 7
- * days; they are published again, so other services repeat them, too. Users who own something are not deleted, but
- * returned. Rejects with `broker.unavailable`.
+ * Repeats the deletions of users, here and in the other services. Users who own something are not deleted, but returned.
+ * Rejects with `broker.unavailable`.
  */
 export async function replayUserDeletions(
-  { database }: IdentityDependencies,
+  dependencies: IdentityDependencies,
   broker: Broker,
-  { since, continuation }: ReplayUserDeletions,
+  replay: Replay,
 ): Promise<ReplayUserDeletionsResponse> {
-  const published = await readPublished(broker, userReplayConsumer, events.userDeleted, since);
-  const deleted = new Map(published.events.map(({ crmId, userId }) => [`${crmId} ${userId}`, { crmId, id: userId }]));
-  const { part, next } = takePart(deleted, continuation);
-  const owners = await database.transaction(async (tx) => {
-    if (continuation === undefined) await recordAction(tx, 'user-deletions.replay', since.toISOString());
-    return eraseUsers(tx, part);
+  const { kept, ...part } = await replayDeletions(dependencies, broker, replay, {
+    definition: events.userDeleted,
+    consumer: userReplayConsumer,
+    action: 'user-deletions.replay',
+    idOf: ({ crmId, userId: id }) => ({ crmId, id }),
+    repeat: eraseUsers,
   });
-  return {
-    replayed: part.length - owners.length,
-    owners: owners.map(({ crmId, id, owned }) => ({ crmId, userId: id, owned })),
-    eventsReachBackTo: published.reachBackTo,
-    continuation: next,
-  };
-}
-
-/**
- * Every call sorts the deletions in the same way, so parts neither overlap nor leave any out, although the parts before
- * have been published again.
- */
-function takePart(
-  deleted: Map<string, UserId>,
-  continuation: string | undefined,
-): { part: UserId[]; next: string | undefined } {
-  const left = [...deleted.keys()].filter((key) => key > (continuation ?? '')).toSorted();
-  const keys = left.slice(0, maxPerPart);
-  return { part: keys.map((key) => deleted.get(key)!), next: keys.length < left.length ? keys.at(-1) : undefined };
+  return { ...part, owners: kept.map(({ crmId, id, owned }) => ({ crmId, userId: id, owned })) };
 }

@@ -870,6 +870,35 @@ export interface DeletedOwner {
   owned: string;
 }
 
+export interface ReplayProviderDeletionsRequest {
+  /** When the backup was made. */
+  since?:
+    | Date
+    | undefined;
+  /** Absent for the first part, then as the previous answer named it. */
+  continuation?: string | undefined;
+}
+
+export interface ReplayProviderDeletionsResponse {
+  /** How many deletions are repeated, of this part. */
+  replayed: number;
+  /** The oldest event that NATS holds. Absent when NATS holds none. */
+  eventsReachBackTo?:
+    | Date
+    | undefined;
+  /** The providers of this part that a restore has brought back. Their deletions are not repeated. */
+  existing: ExistingProvider[];
+  /** Where the next part begins; absent in the last. */
+  continuation?: string | undefined;
+}
+
+/** A provider that was deleted, and that exists again after a restore. */
+export interface ExistingProvider {
+  crmId: string;
+  providerId: string;
+  reference: string;
+}
+
 export interface ProviderWithoutContact {
   crmId: string;
   providerId: string;
@@ -8652,6 +8681,243 @@ export const DeletedOwner: MessageFns<DeletedOwner> = {
   },
 };
 
+function createBaseReplayProviderDeletionsRequest(): ReplayProviderDeletionsRequest {
+  return { since: undefined, continuation: undefined };
+}
+
+export const ReplayProviderDeletionsRequest: MessageFns<ReplayProviderDeletionsRequest> = {
+  encode(message: ReplayProviderDeletionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(10).fork()).join();
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(18).string(message.continuation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayProviderDeletionsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayProviderDeletionsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayProviderDeletionsRequest>): ReplayProviderDeletionsRequest {
+    return ReplayProviderDeletionsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayProviderDeletionsRequest>): ReplayProviderDeletionsRequest {
+    const message = createBaseReplayProviderDeletionsRequest();
+    message.since = object.since ?? undefined;
+    message.continuation = object.continuation ?? undefined;
+    return message;
+  },
+};
+
+function createBaseReplayProviderDeletionsResponse(): ReplayProviderDeletionsResponse {
+  return { replayed: 0, eventsReachBackTo: undefined, existing: [], continuation: undefined };
+}
+
+export const ReplayProviderDeletionsResponse: MessageFns<ReplayProviderDeletionsResponse> = {
+  encode(message: ReplayProviderDeletionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.replayed !== 0) {
+      writer.uint32(8).uint32(message.replayed);
+    }
+    if (message.eventsReachBackTo !== undefined) {
+      Timestamp.encode(toTimestamp(message.eventsReachBackTo), writer.uint32(18).fork()).join();
+    }
+    for (const v of message.existing) {
+      ExistingProvider.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.continuation !== undefined) {
+      writer.uint32(34).string(message.continuation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReplayProviderDeletionsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReplayProviderDeletionsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.replayed = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.eventsReachBackTo = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.existing.push(ExistingProvider.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.continuation = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReplayProviderDeletionsResponse>): ReplayProviderDeletionsResponse {
+    return ReplayProviderDeletionsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReplayProviderDeletionsResponse>): ReplayProviderDeletionsResponse {
+    const message = createBaseReplayProviderDeletionsResponse();
+    message.replayed = object.replayed ?? 0;
+    message.eventsReachBackTo = object.eventsReachBackTo ?? undefined;
+    message.existing = object.existing?.map((e) => ExistingProvider.fromPartial(e)) || [];
+    message.continuation = object.continuation ?? undefined;
+    return message;
+  },
+};
+
+function createBaseExistingProvider(): ExistingProvider {
+  return { crmId: "", providerId: "", reference: "" };
+}
+
+export const ExistingProvider: MessageFns<ExistingProvider> = {
+  encode(message: ExistingProvider, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crmId !== "") {
+      writer.uint32(10).string(message.crmId);
+    }
+    if (message.providerId !== "") {
+      writer.uint32(18).string(message.providerId);
+    }
+    if (message.reference !== "") {
+      writer.uint32(26).string(message.reference);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExistingProvider {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExistingProvider();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.crmId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reference = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExistingProvider>): ExistingProvider {
+    return ExistingProvider.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExistingProvider>): ExistingProvider {
+    const message = createBaseExistingProvider();
+    message.crmId = object.crmId ?? "";
+    message.providerId = object.providerId ?? "";
+    message.reference = object.reference ?? "";
+    return message;
+  },
+};
+
 function createBaseProviderWithoutContact(): ProviderWithoutContact {
   return { crmId: "", providerId: "", reference: "" };
 }
@@ -10016,6 +10282,23 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): ReplayUserDeletionsResponse => ReplayUserDeletionsResponse.decode(value),
   },
   /**
+   * For the time after a restore: has every deletion of a provider since the backup that is known from the events that NATS still holds repeated by
+   * the other services, unless the provider exists. Again: the same. It happens in parts, as with users. INVALID_ARGUMENT (erasure.since_missing),
+   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayProviderDeletions: {
+    path: "/scheduling.identity.v1.AdminService/ReplayProviderDeletions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReplayProviderDeletionsRequest): Buffer =>
+      Buffer.from(ReplayProviderDeletionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReplayProviderDeletionsRequest => ReplayProviderDeletionsRequest.decode(value),
+    responseSerialize: (value: ReplayProviderDeletionsResponse): Buffer =>
+      Buffer.from(ReplayProviderDeletionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReplayProviderDeletionsResponse =>
+      ReplayProviderDeletionsResponse.decode(value),
+  },
+  /**
    * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
    * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
    */
@@ -10072,6 +10355,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * changed.
    */
   replayUserDeletions: handleUnaryCall<ReplayUserDeletionsRequest, ReplayUserDeletionsResponse>;
+  /**
+   * For the time after a restore: has every deletion of a provider since the backup that is known from the events that NATS still holds repeated by
+   * the other services, unless the provider exists. Again: the same. It happens in parts, as with users. INVALID_ARGUMENT (erasure.since_missing),
+   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayProviderDeletions: handleUnaryCall<ReplayProviderDeletionsRequest, ReplayProviderDeletionsResponse>;
   /**
    * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
    * same. INVALID_ARGUMENT (erasure.since_missing), UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
@@ -10204,6 +10493,26 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReplayUserDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * For the time after a restore: has every deletion of a provider since the backup that is known from the events that NATS still holds repeated by
+   * the other services, unless the provider exists. Again: the same. It happens in parts, as with users. INVALID_ARGUMENT (erasure.since_missing),
+   * UNAVAILABLE (broker.unavailable) while NATS is away; then nothing has changed.
+   */
+  replayProviderDeletions(
+    request: ReplayProviderDeletionsRequest,
+    callback: (error: ServiceError | null, response: ReplayProviderDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayProviderDeletions(
+    request: ReplayProviderDeletionsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReplayProviderDeletionsResponse) => void,
+  ): ClientUnaryCall;
+  replayProviderDeletions(
+    request: ReplayProviderDeletionsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReplayProviderDeletionsResponse) => void,
   ): ClientUnaryCall;
   /**
    * For the time after a restore: revokes every key again whose revocation since the backup is known from the events that NATS still holds. Again: the
