@@ -1,8 +1,11 @@
 import { events } from '@scheduling/events';
+import { callFunction } from '@scheduling/postgres';
+import type { ProviderMailTemplate } from '@scheduling/runtime';
 import { eventually } from '@scheduling/testing';
-import { sql } from 'kysely';
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type Kysely, sql } from 'kysely';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { up as fillOrganizers } from '../src/db/migrations/0011-organizers-of-earlier-versions.ts';
 import { eraseMailsOfProvider } from '../src/erasure/erase-provider.ts';
 import { type LastMailIntent, type MailIntent, storeMail } from '../src/mail/store-mail.ts';
 import {
@@ -198,9 +201,11 @@ it('no mail of a deleted provider is stored meanwhile or afterwards, but the las
   }
 });
 
-it('a mail that is written while its provider is deleted waits for the deletion, and is not stored', async () => {
-  refuseAll();
-  const providerId = randomUUID();
+/**
+ * Stores something in the middle of the deletion of its provider: it waits for the lock, and the deletion is committed
+ * then. What it answers is returned.
+ */
+async function storeDuringDeletion<Answer>(providerId: string, storing: () => Promise<Answer>): Promise<Answer> {
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const deleting = stack.database.transaction(async (tx) => {
@@ -210,7 +215,7 @@ it('a mail that is written while its provider is deleted waits for the deletion,
     await tx.insertInto('erasedProvider').values({ crmId, providerId }).execute();
   });
   await locked.promise;
-  const storing = store(mailOf(providerId, 'waitingtext'));
+  const stored = storing();
   await eventually(async () => {
     const { rows } =
       await sql`SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = current_database() AND NOT granted`.execute(
@@ -219,6 +224,259 @@ it('a mail that is written while its provider is deleted waits for the deletion,
     expect(rows).toHaveLength(1);
   });
   release.resolve();
-  await Promise.all([deleting, storing]);
+  await deleting;
+  return stored;
+}
+
+it('a mail that is written while its provider is deleted waits for the deletion, and is not stored', async () => {
+  refuseAll();
+  const providerId = randomUUID();
+  await storeDuringDeletion(providerId, () => store(mailOf(providerId, 'waitingtext')));
   expect(await rowsOf(providerId)).toEqual([]);
+});
+
+const call = (name: string, request: { crmId: string }) =>
+  callFunction(stack.database.kysely, { name, request, locks: '' });
+const markErased = (providerId: string) =>
+  stack.database.kysely.insertInto('erasedProvider').values({ crmId, providerId }).execute();
+
+/** An event about a participation, as functions take it. */
+function changeOf(providerId: string, fields: object = {}) {
+  return {
+    crmId,
+    eventId: randomUUID(),
+    aboutId: randomUUID(),
+    version: 1,
+    customerId: randomUUID(),
+    providerId,
+    actor: 'service',
+    requestId: 'late',
+    ...fields,
+  };
+}
+
+it('what arrives after the deletion of the provider is not stored', async () => {
+  refuseAll();
+  const providerId = randomUUID();
+  await markErased(providerId);
+  const participation = { aboutId: randomUUID(), customerId: randomUUID() };
+  const limits = { maxWaiting: 5, urgentTemplates: [] };
+  for (let version = 1; version <= 9; version += 1) {
+    const fields = { ...participation, ...limits, version, template: 'booking-moved' };
+    await call('store_unwritten_mail', changeOf(providerId, fields));
+  }
+  const notice = { template: 'provider-booked', recipient: 'PROVIDER', participationId: randomUUID() };
+  await call('store_provider_notice', changeOf(providerId, notice));
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  await call('store_daily_notice', changeOf(providerId, { day: tomorrow.slice(0, 10), expiresAt: tomorrow }));
+  expect(await tablesWith(providerId)).toEqual(['erased_provider']);
+});
+
+it.each([
+  ['store_unwritten_mail', { template: 'booking-moved', maxWaiting: 5, urgentTemplates: [] }],
+  ['store_provider_notice', { template: 'provider-booked', recipient: 'PROVIDER', participationId: randomUUID() }],
+  ['store_daily_notice', { day: '2099-01-01', expiresAt: '2099-01-01T12:00:00Z' }],
+])('%s waits for a deletion of the provider, and stores nothing', async (name, fields) => {
+  const providerId = randomUUID();
+  await storeDuringDeletion(providerId, () => call(name, changeOf(providerId, fields)));
+  expect(await tablesWith(providerId)).toEqual(['erased_provider']);
+});
+
+it('a mail of a deleted provider that need not be written leaves no record', async () => {
+  const providerId = randomUUID();
+  const row = { ...changeOf(providerId), template: 'booking-moved', dueAt: new Date('2099-01-01') };
+  const { id } = await stack.database.kysely
+    .insertInto('unwrittenMail')
+    .values(row)
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  await markErased(providerId);
+  await sql`SELECT supersede_unwritten_mails(${crmId}, ARRAY[${id}::uuid])`.execute(stack.database.kysely);
+  expect(await tablesWith(providerId)).toEqual(['erased_provider']);
+});
+
+/** A mail to a provider that is being written. */
+function insertNotice(providerId: string, template: ProviderMailTemplate) {
+  return stack.database.kysely
+    .insertInto('providerNotice')
+    .values({
+      ...changeOf(providerId),
+      customerId: null,
+      recipient: 'PROVIDER',
+      template,
+      lease: randomUUID(),
+      dueAt: new Date('2099-01-01'),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+it.each([
+  { name: 'store_daily_list', template: 'provider-day' as const },
+  { name: 'store_provider_mail', template: 'provider-booked' as const },
+  { name: 'store_provider_list', template: 'provider-list' as const },
+])('$name waits for a deletion of the provider before it stores anything', async ({ name, template }) => {
+  const providerId = randomUUID();
+  const notice = await insertNotice(providerId, template);
+  const { id, lease, eventId, aboutId } = notice;
+  const mail = {
+    ...changeOf(providerId, { eventId, aboutId, template }),
+    customerId: undefined,
+    content: mailOf(providerId, 'x').content,
+  };
+  const recipientDigest = randomBytes(32).toString('hex');
+  const request = {
+    crmId,
+    id,
+    lease,
+    mail: { ...mail, id },
+    persons: [{ customerId: randomUUID(), participationId: randomUUID() }],
+    recipientId: providerId,
+    recipientDigest,
+    quota: 1,
+    windowSeconds: 3_600,
+  };
+  // The quota is used up, so a mail of its own becomes an entry of a list.
+  await sql`
+    INSERT INTO provider_mail_count (crm_id, recipient_digest, until, mails)
+    SELECT ${crmId}, decode(${recipientDigest}, 'hex'), date_bin('1 hour', now(), 'epoch') + hours * interval '1 hour', 1
+      FROM generate_series(1, 2) AS hours`.execute(stack.database.kysely);
+  expect(await storeDuringDeletion(providerId, () => call(name, request))).toBe(false);
+  // The deletion removes it. Nothing was added of which it may know nothing.
+  const rows = await stack.database.kysely
+    .selectFrom('providerNotice')
+    .selectAll()
+    .where('providerId', '=', providerId)
+    .execute();
+  expect(rows).toEqual([notice]);
+});
+
+it('the erasure of a person has no list of a deleted provider written again', async () => {
+  refuseAll();
+  for (const template of ['provider-day', 'provider-list'] as const) {
+    const providerId = randomUUID();
+    const [aboutId, customerId] = [randomUUID(), randomUUID()];
+    await store(mailOf(providerId, 'listtext', { template, aboutId, customerId: undefined, organizer: undefined }));
+    const [list] = await rowsOf(providerId);
+    await stack.database.kysely
+      .insertInto('providerNotice')
+      .values({
+        ...changeOf(providerId, { customerId }),
+        customerId,
+        template: 'provider-booked',
+        recipient: 'PROVIDER',
+        state: 'listed',
+        listId: list!.id,
+        day: '2099-01-01',
+      })
+      .execute();
+    await markErased(providerId);
+    await stack.database.kysely.insertInto('erasedCustomer').values({ crmId, customerId }).execute();
+    expect(await tablesWith(providerId)).toEqual(['erased_provider']);
+  }
+});
+
+describe('the last mail to an erased customer of a deleted provider', () => {
+  const lastMailOf = (providerId: string): LastMailIntent => ({
+    ...mailOf(providerId, 'lasttext'),
+    template: 'removed-by-deletion',
+    customerId: randomUUID(),
+    erasureId: randomUUID(),
+    expiresAt: new Date(Date.now() + 60_000),
+    organizer: undefined,
+  });
+  async function confirmations(): Promise<string[]> {
+    const rows = await stack.database.kysely
+      .selectFrom('outbox')
+      .select('data')
+      .where('subject', '=', events.notificationErasureConfirmed.subject)
+      .execute();
+    return rows.map(({ data }) => events.notificationErasureConfirmed.fromJson(data!).erasureId);
+  }
+
+  it.each(['sent', 'given up'])('leaves nothing when it is %s', async (end) => {
+    refuseAll();
+    const [deleted, other] = [randomUUID(), randomUUID()];
+    const [last, otherLast] = [lastMailOf(deleted), lastMailOf(other)];
+    await store(last);
+    await store(otherLast);
+    await publishDeletion(deleted);
+    expect(await rowsOf(deleted)).toHaveLength(1);
+    stack.smtp.trouble = () => (end === 'sent' ? undefined : { at: 'rcpt', code: 550 });
+    await eventually(async () => expect(await rowsOf(deleted)).toEqual([]));
+    expect(await confirmations()).toContain(last.erasureId);
+    const state = end === 'sent' ? 'sent' : 'failed';
+    await eventually(async () => expect(await rowsOf(other)).toMatchObject([{ state }]));
+  });
+
+  it('is deleted with the provider if it has ended before', async () => {
+    const providerId = randomUUID();
+    await store(lastMailOf(providerId));
+    await eventually(async () => expect(await rowsOf(providerId)).toMatchObject([{ state: 'sent' }]));
+    await publishDeletion(providerId);
+    expect(await tablesWith(providerId)).toEqual(['erased_provider']);
+  });
+});
+
+describe('the organizer of an event that an earlier version has stored', () => {
+  const known = (participationId: string) =>
+    stack.database.kysely
+      .selectFrom('eventOrganizer')
+      .select(['providerId', 'keepUntil'])
+      .where('participationId', '=', participationId)
+      .executeTakeFirstOrThrow();
+  /** As the earlier version has stored it. */
+  async function forget(participationId: string): Promise<Date> {
+    await stack.database.kysely
+      .updateTable('eventOrganizer')
+      .set({ providerId: null })
+      .where('participationId', '=', participationId)
+      .execute();
+    return (await known(participationId)).keepUntil;
+  }
+
+  it('gets its provider with the next mail, which keeps the later end', async () => {
+    const providerId = randomUUID();
+    const mail = mailOf(providerId, 'nexttext');
+    await store(mail);
+    const keepUntil = await forget(mail.aboutId);
+    const earlier = { address: 'nexttext@studio.example', eventEnd: new Date(Date.now() + 3_600_000) };
+    await store({ ...mail, eventId: randomUUID(), version: 2, organizer: earlier });
+    expect(await known(mail.aboutId)).toEqual({ providerId, keepUntil });
+  });
+
+  it('gets it from the mails about it in the migration, each in its batch', async () => {
+    const providerId = randomUUID();
+    const mail = mailOf(providerId, 'migratedtext');
+    await store(mail);
+    await forget(mail.aboutId);
+    await sql`
+      INSERT INTO event_organizer (crm_id, participation_id, address, keep_until)
+      SELECT crm, gen_random_uuid(), 'without@mails.example', now() + interval '1 day'
+        FROM unnest(ARRAY['a', ${crmId}, 'z']) AS crm CROSS JOIN generate_series(1, 1100)`.execute(
+      stack.database.kysely,
+    );
+    await fillOrganizers(stack.database.kysely as Kysely<unknown>);
+    expect(await known(mail.aboutId)).toMatchObject({ providerId });
+    const { rows } =
+      await sql`SELECT FROM event_organizer WHERE address = 'without@mails.example' AND provider_id IS NOT NULL`.execute(
+        stack.database.kysely,
+      );
+    expect(rows).toEqual([]);
+    await publishDeletion(providerId);
+    await expectNothingOf('migratedtext');
+  });
+});
+
+it('the entries of one provider are found without reading those of the whole CRM', async () => {
+  const { kysely } = stack.database;
+  await sql`
+    INSERT INTO provider_notice (crm_id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, state, list_id)
+    SELECT ${crmId}, gen_random_uuid(), 'PROVIDER', 'provider-day', gen_random_uuid(), 0, md5((n % 100)::text)::uuid, 'service', 'many', 'listed',
+           gen_random_uuid()
+      FROM generate_series(1, 5000) AS n`.execute(kysely);
+  await sql`ANALYZE provider_notice`.execute(kysely);
+  const { rows } = await sql<{ 'QUERY PLAN': string }>`
+    EXPLAIN DELETE FROM provider_notice WHERE crm_id = ${crmId} AND provider_id = md5('1')::uuid`.execute(kysely);
+  expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('provider_notice_provider');
 });

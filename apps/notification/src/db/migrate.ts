@@ -17,6 +17,7 @@ import * as dailyLists from './migrations/0005-daily-lists.ts';
 import * as requestsThatWait from './migrations/0006-requests-that-wait.ts';
 import * as addressErasures from './migrations/0007-address-erasures.ts';
 import * as erasedProviders from './migrations/0008-erased-providers.ts';
+import * as organizersOfEarlierVersions from './migrations/0011-organizers-of-earlier-versions.ts';
 
 const migrations = {
   '2026-11-21-mails': frozenFiles(import.meta.url, ['tables.sql']),
@@ -37,9 +38,12 @@ const migrations = {
     'event_organizer_provider',
     'event_organizer (crm_id, provider_id) WHERE provider_id IS NOT NULL',
   ),
+  '0011-organizers-of-earlier-versions': organizersOfEarlierVersions,
+  '0012-notices-by-provider': concurrentIndex('provider_notice_provider', 'provider_notice (crm_id, provider_id)'),
 };
 
 const functions = sqlFiles(import.meta.url, [
+  '../erasure/provider-is-erased.sql',
   '../mail/store-mail.sql',
   '../mail/is-reminder-superseded.sql',
   '../mail/supersede-older-reminders.sql',

@@ -214,6 +214,7 @@ CREATE INDEX provider_notice_lease ON public.provider_notice USING btree (lease)
 CREATE INDEX provider_notice_list ON public.provider_notice USING btree (crm_id, list_id) WHERE (list_id IS NOT NULL);
 CREATE UNIQUE INDEX provider_notice_one_list ON public.provider_notice USING btree (crm_id, about_id) WHERE (template = 'provider-list'::text);
 CREATE INDEX provider_notice_order ON public.provider_notice USING btree (crm_id, about_id, version) WHERE (state = 'pending'::text);
+CREATE INDEX provider_notice_provider ON public.provider_notice USING btree (crm_id, provider_id);
 
 CREATE TABLE recent_mail (
   crm_id text NOT NULL,
@@ -427,6 +428,7 @@ BEGIN
   SELECT array_agg(DISTINCT list_id), jsonb_object_agg(list_id, day) INTO lists, days FROM removed WHERE list_id IS NOT NULL;
 
   FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) AND state = 'pending' RETURNING old.* LOOP
+    CONTINUE WHEN provider_is_erased(crm, erased.provider_id);
     IF erased.template = 'provider-day' THEN
       INSERT INTO provider_notice (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, day, expires_at)
       VALUES (
@@ -480,6 +482,18 @@ BEGIN
   ON CONFLICT (crm_id, about_id) WHERE template = 'provider-list' DO UPDATE SET due_at = known.due_at
   RETURNING id INTO list;
   RETURN list;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.provider_is_erased(crm text, provider uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF provider IS NULL THEN RETURN false; END IF;
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('provider %s %s', crm, provider), 0));
+  -- What the deletion has committed is visible to the next statement.
+  RETURN EXISTS (SELECT FROM erased_provider WHERE crm_id = crm AND provider_id = provider);
 END
 $function$;
 
@@ -565,6 +579,8 @@ DECLARE
   list provider_notice%ROWTYPE;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended(format('daily lists %s', crm), 0));
+  -- Before the lock of the row and the entries, for which the deletion would not wait.
+  IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid)) THEN RETURN 'false'; END IF;
   SELECT * INTO list FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
   IF EXISTS (
@@ -595,6 +611,7 @@ CREATE OR REPLACE FUNCTION public.store_daily_notice(request jsonb)
  LANGUAGE plpgsql
 AS $function$
 BEGIN
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   IF EXISTS (
     SELECT FROM mail
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = 'provider-day'
@@ -626,10 +643,9 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
-  IF request ? 'providerId' AND NOT request ? 'erasureId' THEN
-    -- As above (erase-provider.ts).
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('provider %s %s', request ->> 'crmId', request ->> 'providerId'), 0));
-    IF EXISTS (SELECT FROM erased_provider WHERE crm_id = request ->> 'crmId' AND provider_id = (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
+  -- The last mail to an erased customer is sent all the same (record-outcome.ts).
+  IF NOT request ? 'erasureId' THEN
+    IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
   INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
@@ -648,7 +664,9 @@ BEGIN
     VALUES (
       request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'providerId')::uuid, request #>> '{organizer,address}',
       greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
-    ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
+    ON CONFLICT (crm_id, participation_id) DO UPDATE
+       SET keep_until = greatest(known.keep_until, excluded.keep_until), provider_id = coalesce(known.provider_id, excluded.provider_id)
+     WHERE known.keep_until < excluded.keep_until OR known.provider_id IS NULL;
   END IF;
   IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
     WITH waiting AS (
@@ -690,6 +708,7 @@ DECLARE
   list uuid := (request ->> 'id')::uuid;
   present_ids uuid[];
 BEGIN
+  IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = list)) THEN RETURN 'false'; END IF;
   -- Who adds an entry holds a lock on this row, who removes one a lock on that entry.
   PERFORM FROM provider_notice WHERE crm_id = crm AND id = list AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
@@ -721,6 +740,7 @@ BEGIN
   IF request ? 'customerId' THEN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', crm, request ->> 'customerId'), 0));
   END IF;
+  IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid)) THEN RETURN 'false'; END IF;
   SELECT * INTO notice FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 
@@ -760,6 +780,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
     IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent,
     previous_event_id, requested_starts_at)
   VALUES (
@@ -791,6 +812,7 @@ BEGIN
   -- As in store-mail.sql.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
   IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
     requested_starts_at, expires_at)
@@ -892,5 +914,6 @@ AS $function$
   SELECT crm_id, id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, created_at,
     'failed', 'superseded', now()
     FROM superseded
+   WHERE NOT provider_is_erased(crm_id, provider_id)
   ON CONFLICT ON CONSTRAINT mail_intent_key DO NOTHING
 $function$;

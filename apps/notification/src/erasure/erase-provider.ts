@@ -13,8 +13,8 @@ const batchSize = 500;
 
 /**
  * Removes every mail of a deleted provider and what is known of its calendars, and prevents new mails from being stored.
- * A mail that is being sent is deleted when that is over. Only the last mails to erased customers remain, which end within
- * minutes. Repeating it changes nothing.
+ * A mail that is being sent is deleted when that is over, and so is the last mail to an erased customer, which ends within
+ * minutes (record-outcome.ts). Repeating it changes nothing.
  */
 export async function eraseMailsOfProvider(database: Database<NotificationSchema>, key: ProviderKey): Promise<void> {
   const { crmId, providerId } = key;
@@ -33,7 +33,10 @@ export async function eraseMailsOfProvider(database: Database<NotificationSchema
     .execute();
 }
 
-/** Storing a mail (store-mail.sql) takes the same lock, so it is either stored in time to be removed, or not at all. */
+/**
+ * Whatever stores something of a provider takes the same lock (provider-is-erased.sql), so it is either stored in time to
+ * be removed, or not at all.
+ */
 async function preventMails(database: Database<NotificationSchema>, { crmId, providerId }: ProviderKey): Promise<void> {
   await database.transaction(async (tx) => {
     await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`provider ${crmId} ${providerId}`}, 0))`.execute(tx);
@@ -74,5 +77,13 @@ async function deleteBatch(database: Database<NotificationSchema>, crmId: string
       .where('participationId', 'in', mails.where('crmId', '=', crmId).select('aboutId'))
       .execute();
     await deleteMails(tx, crmId, mails);
+    // An erasure waits for the last mails that are not sent yet.
+    await tx
+      .deleteFrom('mail')
+      .where('crmId', '=', crmId)
+      .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
+      .where('erasureId', 'is not', null)
+      .where('state', '<>', 'pending')
+      .execute();
   });
 }

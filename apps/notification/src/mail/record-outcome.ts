@@ -82,7 +82,7 @@ function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<bool
 async function recordSentForOthers(tx: Transaction<NotificationSchema>, mail: MailRow): Promise<Outcome[]> {
   if (!(await recordSent(tx, mail))) return [];
   if (mail.erasureId === null) return dropSuperseded(tx, mail);
-  await confirmErasure(tx, { crmId: mail.crmId, erasureId: mail.erasureId });
+  await endLastMail(tx, { ...mail, erasureId: mail.erasureId });
   return [];
 }
 
@@ -97,8 +97,22 @@ async function recordNotSent(tx: Transaction<NotificationSchema>, mail: MailRow,
   if (numUpdatedRows === 0n) return [];
   if (hasFailed(outcome)) await reportFailures(tx, [mail]);
   if (mail.erasureId === null) return isOverQuota(outcome) ? decideOthers(tx, mail, outcome) : [];
-  if (outcome.outcome === 'give-up') await confirmErasure(tx, { crmId: mail.crmId, erasureId: mail.erasureId });
+  if (outcome.outcome === 'give-up') await endLastMail(tx, { ...mail, erasureId: mail.erasureId });
   return [];
+}
+
+/** Nothing is left of the last mail to an erased person if its provider was deleted before it ended. */
+async function endLastMail(
+  tx: Transaction<NotificationSchema>,
+  { crmId, id, erasureId, providerId }: Pick<MailRow, 'crmId' | 'id' | 'providerId'> & { erasureId: string },
+): Promise<void> {
+  await confirmErasure(tx, { crmId, erasureId });
+  await tx
+    .deleteFrom('mail')
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .where(sql<boolean>`provider_is_erased(${crmId}, ${providerId}::uuid)`)
+    .execute();
 }
 
 type OverQuota = Extract<QuotaDecision, { outcome: 'hold' } | { storedBefore: Date }>;

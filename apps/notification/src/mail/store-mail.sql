@@ -22,10 +22,9 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('user %s %s', request ->> 'crmId', request ->> 'userId'), 0));
     IF EXISTS (SELECT FROM erased_user WHERE crm_id = request ->> 'crmId' AND user_id = (request ->> 'userId')::uuid) THEN RETURN NULL; END IF;
   END IF;
-  IF request ? 'providerId' AND NOT request ? 'erasureId' THEN
-    -- As above (erase-provider.ts).
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('provider %s %s', request ->> 'crmId', request ->> 'providerId'), 0));
-    IF EXISTS (SELECT FROM erased_provider WHERE crm_id = request ->> 'crmId' AND provider_id = (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
+  -- The last mail to an erased customer is sent all the same (record-outcome.ts).
+  IF NOT request ? 'erasureId' THEN
+    IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
 
   INSERT INTO mail (id, created_at, crm_id, event_id, about_id, version, template, customer_id, user_id, provider_id, erasure_id, actor, calendar_method, told_version, resend_of,
@@ -44,7 +43,9 @@ BEGIN
     VALUES (
       request ->> 'crmId', (request ->> 'aboutId')::uuid, (request ->> 'providerId')::uuid, request #>> '{organizer,address}',
       greatest(now(), (request #>> '{organizer,eventEnd}')::timestamptz) + interval '30 days')
-    ON CONFLICT (crm_id, participation_id) DO UPDATE SET keep_until = excluded.keep_until WHERE known.keep_until < excluded.keep_until;
+    ON CONFLICT (crm_id, participation_id) DO UPDATE
+       SET keep_until = greatest(known.keep_until, excluded.keep_until), provider_id = coalesce(known.provider_id, excluded.provider_id)
+     WHERE known.keep_until < excluded.keep_until OR known.provider_id IS NULL;
   END IF;
   IF new_id IS NOT NULL AND request ? 'maxWaiting' THEN
     WITH waiting AS (

@@ -1,4 +1,4 @@
--- Stores that a mail is to be written, unless that was stored or the mail written before, or its recipient was erased. Of those about the same thing that wait,
+-- Stores that a mail is to be written, unless that was stored or the mail written before, or its recipient or its provider was erased. Of those about the same thing that wait,
 -- the ones between the first and the newest are superseded, but none that is urgent or being written.
 --
 -- Request: crmId, eventId, aboutId, version, template, customerId, providerId, actor, requestId; calendarMethod if it has a calendar file,
@@ -13,6 +13,7 @@ BEGIN
   -- As in store-mail.sql.
   PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
   IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
 
   INSERT INTO unwritten_mail (crm_id, event_id, about_id, version, template, customer_id, provider_id, actor, calendar_method, request_id, traceparent, previous_event_id, starts_at,
     requested_starts_at, expires_at)

@@ -1,5 +1,5 @@
 -- Removes a person from what a provider is told: mails that wait to be written, and entries of lists. A list that waits to be sent is written again without the
--- person; one that a sandbox keeps is deleted. The lock of lock-customer.ts is held.
+-- person, unless its provider was deleted; one that a sandbox keeps is deleted. The lock of lock-customer.ts is held.
 --
 -- Request: crmId, customerId.
 -- Answer: null.
@@ -22,6 +22,7 @@ BEGIN
   SELECT array_agg(DISTINCT list_id), jsonb_object_agg(list_id, day) INTO lists, days FROM removed WHERE list_id IS NOT NULL;
 
   FOR erased IN DELETE FROM mail WHERE crm_id = crm AND id = ANY (lists) AND state = 'pending' RETURNING old.* LOOP
+    CONTINUE WHEN provider_is_erased(crm, erased.provider_id);
     IF erased.template = 'provider-day' THEN
       INSERT INTO provider_notice (crm_id, id, event_id, recipient, template, about_id, version, provider_id, actor, request_id, day, expires_at)
       VALUES (

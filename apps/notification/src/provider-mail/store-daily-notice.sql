@@ -1,9 +1,10 @@
--- Stores that the list of a day is to be written, unless that was stored or the mail written before.
+-- Stores that the list of a day is to be written, unless that was stored or the mail written before, or the provider was erased.
 --
 -- Request: crmId, eventId, aboutId, providerId, day, expiresAt, requestId; traceparent if it is traced.
 -- Answer: null.
 CREATE OR REPLACE FUNCTION store_daily_notice(request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   IF EXISTS (
     SELECT FROM mail
      WHERE crm_id = request ->> 'crmId' AND event_id = (request ->> 'eventId')::uuid AND about_id = (request ->> 'aboutId')::uuid AND template = 'provider-day'

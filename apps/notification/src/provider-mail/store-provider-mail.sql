@@ -1,6 +1,6 @@
 -- Stores a mail to a provider that has been written, in place of its row of provider_notice, unless that is no longer leased to whoever has written it. If its
 -- recipient has got as many in this hour as one may, it becomes an entry of a list, which is written when the hour is over. Counting locks: no two mails are the
--- last one.
+-- last one. Nothing of a deleted provider is stored; the deletion removes the row.
 --
 -- Request: crmId, id, lease; mail (the request of store_mail), recipientId and recipientDigest (hexadecimal), absent if there is nothing to send; customerId as stored; quota, how many
 --   mails a recipient gets in windowSeconds (0: any number).
@@ -19,6 +19,7 @@ BEGIN
   IF request ? 'customerId' THEN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', crm, request ->> 'customerId'), 0));
   END IF;
+  IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid)) THEN RETURN 'false'; END IF;
   SELECT * INTO notice FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
 

@@ -1,4 +1,5 @@
--- Stores that a mail to a provider is to be written, unless that was stored or the mail written before, or the person it is about was erased.
+-- Stores that a mail to a provider is to be written, unless that was stored or the mail written before, or the person it is about or the
+-- provider was erased.
 --
 -- Request: crmId, eventId, recipient, template, aboutId, version, participationId, participationVersion, providerId, actor, requestId; customerId unless it says nothing of a person,
 --   traceparent if it is traced, previousEventId if the mails about that event come first, requestedStartsAt, for when the request is of which it reminds.
@@ -12,6 +13,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(format('customer %s %s', request ->> 'crmId', request ->> 'customerId'), 0));
     IF EXISTS (SELECT FROM erased_customer WHERE crm_id = request ->> 'crmId' AND customer_id = (request ->> 'customerId')::uuid) THEN RETURN NULL; END IF;
   END IF;
+  IF provider_is_erased(request ->> 'crmId', (request ->> 'providerId')::uuid) THEN RETURN NULL; END IF;
   INSERT INTO provider_notice AS known (crm_id, event_id, recipient, template, about_id, version, participation_ids, participation_version, customer_id, provider_id, actor, request_id, traceparent,
     previous_event_id, requested_starts_at)
   VALUES (
