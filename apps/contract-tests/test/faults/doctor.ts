@@ -65,7 +65,7 @@ describe('the doctor', { timeout: 240_000 }, () => {
     ]) {
       expect(output).toMatch(new RegExp(`^${check} +ok `, 'm'));
     }
-    expect(output).toMatch(/^consumers of notification +ok +all 8 exist$/m);
+    expect(output).toMatch(/^consumers of notification +ok +all 9 exist$/m);
     expect(output).toMatch(/^lag of calendar-customer-customer-erasure-requested +ok +nothing waits$/m);
     expect(code).toBe(0);
   });
