@@ -16,7 +16,7 @@ import {
   textOf,
   yoga,
 } from './booking-page-under-test.ts';
-import { basePath, type PageUnderTest, setClock, startPage } from './page-under-test.ts';
+import { basePath, type PageUnderTest, setClock, startPage, whenServed } from './page-under-test.ts';
 
 let page: PageUnderTest;
 beforeAll(async () => {
@@ -564,13 +564,15 @@ describe('the form', () => {
       await setClock(page, `2031-05-28T08:${10 + 4 * count}:00Z`);
     }
     const people = forms.map((_, index) => ({ name: 'Grace', email: `grace-${index}@example.com` }));
-    const answers = await Promise.all(forms.map((body, index) => press(page, body, 'Book', people[index])));
+    const answers = await Promise.all(
+      forms.map((body, index) => whenServed(() => press(page, body, 'Book', people[index]))),
+    );
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
     const others = answers.filter(({ status }) => status === 409);
     expect(others).toHaveLength(7);
     // One after the other, they choose the last time that they were shown, which one of them gets.
     const later = await Promise.all(
-      others.map(({ body }, index) => press(page, body, buttonsOf(body)[index % 6]!.name)),
+      others.map(({ body }, index) => whenServed(() => press(page, body, buttonsOf(body)[index % 6]!.name))),
     );
     expect(later.filter(({ status }) => status === 303)).toHaveLength(6);
     expect((await participationsOf(page, provider)).filter(({ state }) => state === 'BOOKED')).toHaveLength(7);

@@ -13,6 +13,7 @@ import {
   type PageUnderTest,
   setClock,
   startPage,
+  whenServed,
 } from './page-under-test.ts';
 
 const { REQUESTED, BOOKED } = ParticipationState;
@@ -85,14 +86,6 @@ function press({ body }: Answer, decision: string, message = ''): Promise<Answer
   const [, action = '', shown = ''] =
     /<form method="post" action="([^"]+)">\s*<input type="hidden" name="shown" value="([^"]+)">/.exec(body)!;
   return page.open(action.replace(basePath, ''), { form: { shown, decision, message }, headers });
-}
-
-/** Again while calendar has too many calls of this CRM, as the page says. */
-async function whenServed(request: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    const answer = await request();
-    if (answer.status !== 503) return answer;
-  }
 }
 
 describe('the page of a request', () => {

@@ -253,3 +253,11 @@ export async function cancelByCrm(page: PageUnderTest, participationReference: s
   const request = { ...owner, participationReference, state, ignoreCapacity: false, sendMails: false };
   await page.participations.updateParticipation(request);
 }
+
+/** Again while calendar has too many calls of this CRM, as the page says. */
+export async function whenServed(request: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await request();
+    if (answer.status !== 503) return answer;
+  }
+}
