@@ -17,7 +17,7 @@ export async function findWord(stack: Pick<TestStack, 'info' | 'dataDir'>, word:
   return found;
 }
 
-/** The tables of all databases with rows that contain the word. */
+/** The tables of all databases with rows that contain the word, in the order of databaseServices and then by name. */
 export async function findRows(word: string, info?: TestStack['info']): Promise<string[]> {
   const hex = Buffer.from(word).toString('hex');
   const found: string[] = [];
@@ -34,7 +34,7 @@ export async function findRows(word: string, info?: TestStack['info']): Promise<
     );
     const rows = await query<{ name: string; count: number }>(
       database,
-      counts.join(' UNION ALL '),
+      `${counts.join(' UNION ALL ')} ORDER BY name`,
       [`%${word}%`, `%${hex}%`],
       info,
     );
