@@ -51,9 +51,12 @@ const dayMs = 24 * hourMs;
 const pastMs = Date.UTC(2021, 2, 1);
 const hall = 'hall@load';
 const chair = 'chair@load';
-/** A CRM can have no more at a time, and those of deleted providers end a little later. */
+/**
+ * Only the first providers have one: a CRM can have no more at a time, and those of deleted providers are deleted a
+ * little later.
+ */
 const mostWebhooks = 10;
-/** How long somebody waits for the answer to a deletion who gives up: some of its parts are done by then, or none. */
+/** How long an impatient client waits for the answer to a deletion: some of its parts are done by then, or none. */
 const impatientMs = 60;
 
 /** Until the signal aborts. Then everything is deleted, so that nothing may be left of anybody. */
