@@ -219,12 +219,17 @@ async function eraseAddress(
   return (tx) => concludeErasure(tx, { crmId, erasureId }, []);
 }
 
-/** Each part of it is a transaction: a provider may have had many mails. */
+/**
+ * In transactions of its own: a provider may have had many mails. The event may be older than a restore of identity: a
+ * provider that exists again keeps its mails.
+ */
 async function eraseProvider(
-  { database }: NotificationDependencies,
-  provider: ProviderDeleted,
+  { database, identity }: NotificationDependencies,
+  { crmId, providerId }: ProviderDeleted,
 ): Promise<Effect<NotificationSchema>> {
-  await eraseMailsOfProvider(database, provider);
+  const found = await undefinedIfNotFound(identity.getProvider({ crmId, key: { $case: 'id', value: providerId } }));
+  if (!found && !(await eraseMailsOfProvider(database, { crmId, providerId })))
+    throw new DomainError('service.unavailable', { text: 'the provider has more mails to delete' });
   return async () => undefined;
 }
 

@@ -11,6 +11,7 @@ import { type LastMailIntent, type MailIntent, storeMail } from '../src/mail/sto
 import {
   crmId,
   processed,
+  providerReference,
   publishEvent,
   startNotification,
   type NotificationUnderTest,
@@ -163,7 +164,37 @@ it('the organizer of an event that an earlier version has stored is found by the
   await expectNothingOf('earliertext');
 });
 
-it('more mails than a part deletes are deleted', async () => {
+it('the mails of a provider that exists again after a restore of identity stay, and it gets new ones', async () => {
+  const { provider } = await stack.identity.getProvider({
+    crmId,
+    key: { $case: 'reference', value: providerReference },
+  });
+  const providerId = provider!.id;
+  await fillSent(providerId, 'restoredtext');
+  const kept = await tablesWith('restoredtext');
+  await publishDeletion(providerId);
+  expect(await tablesWith('restoredtext')).toEqual(kept);
+  await store(mailOf(providerId, 'newtext'));
+  expect(await tablesWith('newtext')).toContain('mail');
+});
+
+it('a call deletes only as much as it has time for, and the next one goes on', async () => {
+  const providerId = randomUUID();
+  await sql`
+    INSERT INTO provider_notice (crm_id, event_id, about_id, version, template, provider_id, actor, recipient, request_id, due_at)
+    SELECT ${crmId}, gen_random_uuid(), gen_random_uuid(), 1, 'provider-booked', ${providerId}::uuid, 'longtext', 'PROVIDER', 'x', '2099-01-01'
+      FROM generate_series(1, 700)`.execute(stack.database.kysely);
+  await sql`
+    INSERT INTO event_organizer (crm_id, participation_id, address, keep_until, provider_id)
+    SELECT ${crmId}, gen_random_uuid(), 'longtext', '2099-01-01', ${providerId}::uuid
+      FROM generate_series(1, 700)`.execute(stack.database.kysely);
+  const erase = () => eraseMailsOfProvider(stack.database, { crmId, providerId }, 0);
+  const answers = [await erase(), await erase(), await erase(), await erase(), await erase()];
+  expect(answers).toEqual([false, false, false, false, true]);
+  expect(await tablesWith('longtext')).toEqual([]);
+});
+
+it('more mails than a batch has are deleted', async () => {
   const providerId = randomUUID();
   refuseAll();
   await store(mailOf(providerId, 'manytext'));

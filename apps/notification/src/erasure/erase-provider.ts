@@ -8,29 +8,57 @@ export interface ProviderKey {
   providerId: string;
 }
 
-/** How many mails are deleted in a transaction at most. */
+/** How many rows a transaction deletes. */
 const batchSize = 500;
+
+/** A call stops well before its event would be delivered again (`ackWaitMs` in consumer.ts). */
+const maxMs = 8_000;
 
 /**
  * Removes every mail of a deleted provider and what is known of its calendars, and prevents new mails from being stored.
  * A mail that is being sent is deleted when that is over, and so is the last mail to an erased customer, which ends within
- * minutes (record-outcome.ts). Repeating it changes nothing.
+ * minutes (record-outcome.ts). Returns whether nothing is left to delete; otherwise it is to be repeated.
  */
-export async function eraseMailsOfProvider(database: Database<NotificationSchema>, key: ProviderKey): Promise<void> {
-  const { crmId, providerId } = key;
+export async function eraseMailsOfProvider(
+  database: Database<NotificationSchema>,
+  key: ProviderKey,
+  limitMs = maxMs,
+): Promise<boolean> {
+  const endMs = performance.now() + limitMs;
   await preventMails(database, key);
-  for (const table of ['unwrittenMail', 'providerNotice'] as const)
-    await database.kysely.deleteFrom(table).where('crmId', '=', crmId).where('providerId', '=', providerId).execute();
+  for await (const _batch of deleteBatches(database, key)) if (performance.now() > endMs) return false;
+  return true;
+}
+
+/** Yields after each batch. */
+async function* deleteBatches(database: Database<NotificationSchema>, key: ProviderKey): AsyncGenerator<void> {
+  for (const [table, column] of [
+    ['unwrittenMail', 'id'],
+    ['providerNotice', 'id'],
+    ['eventOrganizer', 'participationId'],
+  ] as const) {
+    while ((await deleteRows(database, key, table, column)) > 0) yield;
+  }
   let ids = await listMails(database, key);
   while (ids.length > 0) {
-    await deleteBatch(database, crmId, ids);
+    await deleteMailsAndOrganizers(database, key.crmId, ids);
+    yield;
     ids = await listMails(database, key, ids.at(-1));
   }
-  await database.kysely
-    .deleteFrom('eventOrganizer')
-    .where('crmId', '=', crmId)
-    .where('providerId', '=', providerId)
-    .execute();
+}
+
+/** Deletes the rows of a batch, by the column that identifies them within the CRM, and returns how many. */
+async function deleteRows(
+  { kysely }: Database<NotificationSchema>,
+  { crmId, providerId }: ProviderKey,
+  table: keyof NotificationSchema,
+  column: string,
+): Promise<number> {
+  const ofProvider = sql`crm_id = ${crmId} AND provider_id = ${providerId}`;
+  const { numAffectedRows } = await sql`
+    DELETE FROM ${sql.table(table)} WHERE ${ofProvider} AND ${sql.ref(column)} IN (
+      SELECT ${sql.ref(column)} FROM ${sql.table(table)} WHERE ${ofProvider} LIMIT ${batchSize})`.execute(kysely);
+  return Number(numAffectedRows);
 }
 
 /**
@@ -66,7 +94,11 @@ async function listMails(
   return rows.map(({ id }) => id);
 }
 
-async function deleteBatch(database: Database<NotificationSchema>, crmId: string, ids: string[]): Promise<void> {
+async function deleteMailsAndOrganizers(
+  database: Database<NotificationSchema>,
+  crmId: string,
+  ids: string[],
+): Promise<void> {
   await database.transaction(async (tx) => {
     const mails = tx.selectFrom('mail').where(sql<boolean>`id = ANY(${ids}::uuid[])`);
     // Those that an earlier version has stored do not name their provider.
