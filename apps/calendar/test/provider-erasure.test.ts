@@ -122,6 +122,9 @@ it('a provider is erased with its past in parts, each of which counts what it ha
   expect(await tablesWith(reference)).toEqual([]);
   // Ids, in what says that it is gone.
   expect(await tablesWith(id)).toEqual(['audit_entry', 'closed_provider', 'outbox']);
+  const { rows: recorded } = await sql`
+    SELECT action FROM audit_entry WHERE target = ${`${crmId} ${id}`}`.execute(calendar.database.kysely);
+  expect(recorded).toEqual([{ action: 'provider.erase' }]);
   expect(await tablesWith('keptext')).toEqual(kept);
   expect((await refusal(erasePart(reference))).code).toBe('provider.not_found');
 });

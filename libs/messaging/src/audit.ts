@@ -36,11 +36,24 @@ export async function recordAction<Schema extends MessagingSchema>(
     .execute();
 }
 
+/** The same for an action in parts: of those that follow each other, the first one is recorded. */
+export async function recordPart<Schema extends MessagingSchema>(
+  tx: Transaction<Schema>,
+  action: Action,
+  target: string,
+): Promise<void> {
+  const [newest] = await listAuditEntries(tx as unknown as Kysely<MessagingSchema>, undefined, 1);
+  const { operator = 'unknown' } = currentContext() ?? {};
+  if (newest?.operator === operator && newest.action === action && newest.target === target) return;
+  await recordAction(tx, action, target);
+}
+
 /** The newest 500 since then, newest first. */
 export async function listAuditEntries(
   db: Kysely<MessagingSchema>,
   since: Date | undefined,
+  limit = maxListed,
 ): Promise<Selectable<AuditEntryTable>[]> {
-  const all = db.selectFrom('auditEntry').selectAll().orderBy('id', 'desc').limit(maxListed);
+  const all = db.selectFrom('auditEntry').selectAll().orderBy('id', 'desc').limit(limit);
   return (since === undefined ? all : all.where('recordedAt', '>=', since)).execute();
 }

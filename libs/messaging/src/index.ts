@@ -1,4 +1,4 @@
-export { listAuditEntries, recordAction } from './audit.ts';
+export { listAuditEntries, recordAction, recordPart } from './audit.ts';
 export { messagingCleanUps } from './clean-ups.ts';
 export { startConsumers } from './consumer.ts';
 export {

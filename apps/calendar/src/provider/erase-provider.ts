@@ -1,5 +1,5 @@
 import { DomainError } from '@scheduling/errors';
-import { originJson, recordAction } from '@scheduling/messaging';
+import { originJson, recordPart } from '@scheduling/messaging';
 import { callFunction, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
@@ -33,7 +33,7 @@ export async function eraseProvider(
 ): Promise<ErasedPart> {
   const provider = await requireProvider(dependencies, { crmId, providerReference: reference });
   const part = await dependencies.database.transaction(async (tx) => {
-    await recordAction(tx, 'provider.erase', `${crmId} ${provider.id}`);
+    await recordPart(tx, 'provider.erase', `${crmId} ${provider.id}`);
     return erasePart(tx, provider);
   });
   if (part.appointments + part.timeslots + part.others > 0) return { ...part, deleted: false };
