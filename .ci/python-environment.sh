@@ -1,7 +1,7 @@
-# Makes an environment in $1/venv and puts it first on the PATH. Where there are no Python 3.10 or newer or no PyPI, it says that $2 was not tested, and fails.
+# Makes an environment in $1/venv and puts it first on the PATH. Without Python 3.11 or newer, or without PyPI, it says that $2 was not tested, and fails.
 python_environment() {
-  if ! python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null; then
-    echo "no python3 of 3.10 or newer with venv on the PATH: $2 was not tested"
+  if ! python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+    echo "no python3 of 3.11 or newer with venv on the PATH: $2 was not tested"
     return 1
   fi
   rm -rf "$1"

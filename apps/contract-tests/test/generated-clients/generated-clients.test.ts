@@ -13,7 +13,8 @@ const timeoutMs = 600_000;
 
 /** With openapi-generator-cli on the PATH. */
 async function bash(command: string, folder: string): Promise<string> {
-  const env = { ...process.env, SCHEDULING_URL: inject('stack').gateway };
+  const { gateway } = inject('stack');
+  const env = { ...process.env, GATEWAY: gateway, SCHEDULING_URL: gateway };
   const options = { cwd: folder, env, timeout: timeoutMs, maxBuffer: 100_000_000 };
   const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', command], options);
   return stdout + stderr;
@@ -61,12 +62,12 @@ describe('who has nothing but the address of a gateway gets to a booking', () =>
 
 /** A generated setter checks the pattern of its field: it has to be one that PHP can read, and allow all letters. */
 const setNames = String.raw`
-  spl_autoload_register(fn ($class) => require "scheduling/lib/" . strtr(substr($class, 11), "\\", "/") . ".php");
+  spl_autoload_register(fn ($class) => require "scheduling-php/lib/" . strtr(substr($class, 11), "\\", "/") . ".php");
   (new Scheduling\Model\NewCustomer())->setCustomerReference("groß@crm")->setUserName("Ł. Groß €")->setNote("a\nb");`;
 
 const checks = {
-  php: `find scheduling -name "*.php" -print0 | xargs -0 -n 20 php -l && php -r '${setNames}'`,
-  csharp: 'dotnet build scheduling/src/Scheduling',
+  php: `find scheduling-php -name "*.php" -print0 | xargs -0 -n 20 php -l && php -r '${setNames}'`,
+  csharp: 'dotnet build scheduling-csharp/src/Scheduling',
 };
 
 it.each(Object.entries(checks).filter(([language]) => languages.includes(language)))(
