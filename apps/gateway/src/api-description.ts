@@ -36,7 +36,7 @@ export function describeApi({ publicUrl, contactEmail }: ApiOwner) {
   };
 }
 
-const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, and create timeslots. Then list what can be booked, and book it in one request.
+const introduction = `Appointment booking for CRMs. Set up users, accounts and providers once, with opening hours. Then list what can be booked, and book it in one request.
 
 - Every request carries an API key in the \`X-SERVICE-CLIENT-ID\` header, and the ID of that key’s CRM in its path.
 - A key has a scope: \`read\`, \`book\` or \`all\`. Each includes the ones before it, and every operation says which one it needs.

@@ -142,7 +142,7 @@ function isObjectOrText({ type }: Json): boolean {
   return Array.isArray(type) && type.includes('object') && type.includes('string');
 }
 
-/** One of several types, one of which is an object: generators of clients take the list of types for the object alone. */
+/** As `anyOf`: of a list of types, generators of clients see only the object. */
 function asAlternatives(title: string, schema: Json, schemas: Json): Json {
   const { type: _types, properties, required, maxLength, pattern, ...rest } = schema;
   const fields = nameSchema(`${title}Fields`, { type: 'object', properties, required }, schemas);

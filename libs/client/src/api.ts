@@ -852,7 +852,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a calendar subscription
-         * @description Its URL is dead at once. What calendar programs have read, they keep.
+         * @description Its URL stops working at once. What calendar programs have read, they keep.
          *
          *     Needs the scope `all`.
          */
@@ -873,7 +873,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the URL of a calendar subscription
-         * @description The previous URL is dead at once.
+         * @description The previous URL stops working at once.
          *
          *     Needs the scope `all`.
          */
@@ -986,7 +986,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an invitation
-         * @description Its URL is dead at once. What was booked by it stays.
+         * @description Its URL stops working at once. What was booked by it stays.
          *
          *     Needs the scope `book`.
          */

@@ -1,7 +1,7 @@
-/** Up to which number rows are counted for a message, so that it does not take longer the more there are. */
+/** The most rows that are counted for a message, so that counting stays fast. */
 export const maxCounted = 1_000;
 
-/** The number of rows in a message, of which one more than {@link maxCounted} were counted at most. */
+/** Formats a count that stopped at {@link maxCounted} + 1. */
 export function describeCount(count: number): string {
   return count > maxCounted ? `more than ${maxCounted.toLocaleString('en')}` : String(count);
 }

@@ -162,7 +162,7 @@ const listCalendarsSchema = {
 const deleteCalendarSchema = {
   operationId: 'deleteCalendar',
   summary: 'Delete a calendar subscription',
-  description: 'Its URL is dead at once. What calendar programs have read, they keep.',
+  description: 'Its URL stops working at once. What calendar programs have read, they keep.',
   tags: ['Calendars'],
   params: calendarParams,
   response: {
@@ -174,7 +174,7 @@ const deleteCalendarSchema = {
 const replaceSecretSchema = {
   operationId: 'replaceCalendarSecret',
   summary: 'Replace the URL of a calendar subscription',
-  description: 'The previous URL is dead at once.',
+  description: 'The previous URL stops working at once.',
   tags: ['Calendars'],
   params: calendarParams,
   headers: idempotencyHeaders,

@@ -133,7 +133,7 @@ const listInvitationsSchema = {
 const deleteInvitationSchema = {
   operationId: 'deleteInvitation',
   summary: 'Delete an invitation',
-  description: 'Its URL is dead at once. What was booked by it stays.',
+  description: 'Its URL stops working at once. What was booked by it stays.',
   tags: ['Customers'],
   params: Type.Object({
     ...customerParams.properties,

@@ -46,7 +46,7 @@ export function createOutcomeRecorder(
   };
 }
 
-/** Deletes a mail whose person was erased while it was being sent, whatever came of it. */
+/** Deletes a mail whose person or provider was erased while it was being sent, whatever came of it. */
 async function deleteErased(tx: Transaction<NotificationSchema>, { crmId, id, lease }: MailRow): Promise<boolean> {
   // An erasure that begins now waits until the transaction ends.
   const mail = await tx
@@ -64,7 +64,7 @@ async function deleteErased(tx: Transaction<NotificationSchema>, { crmId, id, le
 }
 
 /**
- * Returns whether it was recorded: the lease was held, and the person is not erased. Outside of a transaction, it shares
+ * Returns whether it was recorded: the lease was held, and neither the person nor the provider is erased. Outside of a transaction, it shares
  * one with other mails that were sent at about the same time.
  */
 function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<boolean> {

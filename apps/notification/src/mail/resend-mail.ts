@@ -24,10 +24,9 @@ export interface ResendRequest extends ParticipationKey {
 
 /**
  * Writes a finished mail about a participation again, from the present data, and queues it as a new mail. Rejects with
- * `provider.not_found`, `participation.not_found`, `mail.not_found`, also if the recipient was erased, `mail.pending`
- * if the mail or another copy of it waits, `mail.outdated` if the participation has changed since, or if it is
- * too late for a reminder, or
- * `mail.address_missing`.
+ * `provider.not_found`, `participation.not_found`, `mail.not_found`, also if the recipient or the provider was
+ * erased, `mail.pending` if the mail or another copy of it waits, `mail.outdated` if the participation has changed since,
+ * or if it is too late for a reminder, or `mail.address_missing`.
  */
 export async function resendMail(
   dependencies: NotificationDependencies,
@@ -84,7 +83,7 @@ async function storeCopy(tx: Transaction<NotificationSchema>, copy: MailIntent):
   const id = await storeNewMail(tx, copy).catch((error: unknown) => {
     throw isUniqueViolation(error, 'mail_copy') ? new DomainError('mail.pending') : error;
   });
-  // The person was erased in the meantime.
+  // The person or the provider was erased in the meantime.
   if (id === null) throw new DomainError('mail.not_found');
   return readMail(tx, copy.crmId, id);
 }

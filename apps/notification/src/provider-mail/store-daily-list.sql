@@ -1,6 +1,7 @@
--- Stores the list of a day that has been written, in place of its row of provider_notice, unless that is no longer leased to whoever has written it, or somebody in it
--- was erased by now: then it is written again. The list of a deleted provider is not stored; the deletion removes the row. Each person is an entry of the list, by which an erasure finds the mails that name the person. Erasures of the CRM share
--- a lock that this one has alone (erase-from-lists.sql): one is either found here, or finds the entries. It takes no lock of a customer.
+-- Stores the list of a day that has been written, in place of its row of provider_notice, unless that is no longer leased to whoever has written it, or
+-- somebody in it was erased by now: then it is written again. The list of a deleted provider is not stored; the deletion removes the row. Each person is an entry
+-- of the list, by which an erasure finds the mails that name the person. Erasures of the CRM share a lock that this one has alone (erase-from-lists.sql): one is
+-- either found here, or finds the entries. It takes no lock of a customer.
 --
 -- Request: crmId, id, lease; mail (the request of store_mail) and persons, customerId and participationId of each, absent if there is nothing to send.
 -- Answer: whether the list was stored.
@@ -10,7 +11,7 @@ DECLARE
   list provider_notice%ROWTYPE;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended(format('daily lists %s', crm), 0));
-  -- Before the lock of the row and the entries, for which the deletion would not wait.
+  -- Before the entries are inserted: a deletion does not see entries that are not committed.
   IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid)) THEN RETURN 'false'; END IF;
   SELECT * INTO list FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;

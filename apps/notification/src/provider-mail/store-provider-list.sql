@@ -1,5 +1,6 @@
 -- Stores the mail with a list that has been written, in place of its row of provider_notice, unless that is no longer leased to whoever has written it, or its
--- entries are other ones by now: then it is written again. That of a deleted provider is not stored; the deletion removes the row. The entries stay, so that the erasure of a person finds the mails that name the person.
+-- entries are other ones by now: then it is written again. That of a deleted provider is not stored; the deletion removes the row. The entries stay, so that the
+-- erasure of a person finds the mails that name the person.
 --
 -- Request: crmId, id, lease; entryIds: all of them; mail (the request of store_mail), absent if there is nothing to send.
 -- Answer: whether the list was stored.

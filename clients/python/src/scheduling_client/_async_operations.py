@@ -1002,7 +1002,7 @@ class AsyncOperations(ABC):
     async def delete_calendar(self, provider_ref: str, calendar_ref: str, *, prefer: str | None = None) -> None:
         """Delete a calendar subscription.
 
-        Its URL is dead at once. What calendar programs have read, they keep.
+        Its URL stops working at once. What calendar programs have read, they keep.
 
         Needs the scope `all`.
         """
@@ -1021,7 +1021,7 @@ class AsyncOperations(ABC):
     ) -> types.ReplaceCalendarSecretResponse:
         """Replace the URL of a calendar subscription.
 
-        The previous URL is dead at once.
+        The previous URL stops working at once.
 
         Needs the scope `all`.
         """
@@ -1189,7 +1189,7 @@ class AsyncOperations(ABC):
     ) -> None:
         """Delete an invitation.
 
-        Its URL is dead at once. What was booked by it stays.
+        Its URL stops working at once. What was booked by it stays.
 
         Needs the scope `book`.
         """

@@ -992,7 +992,7 @@ class Operations(ABC):
     def delete_calendar(self, provider_ref: str, calendar_ref: str, *, prefer: str | None = None) -> None:
         """Delete a calendar subscription.
 
-        Its URL is dead at once. What calendar programs have read, they keep.
+        Its URL stops working at once. What calendar programs have read, they keep.
 
         Needs the scope `all`.
         """
@@ -1011,7 +1011,7 @@ class Operations(ABC):
     ) -> types.ReplaceCalendarSecretResponse:
         """Replace the URL of a calendar subscription.
 
-        The previous URL is dead at once.
+        The previous URL stops working at once.
 
         Needs the scope `all`.
         """
@@ -1179,7 +1179,7 @@ class Operations(ABC):
     ) -> None:
         """Delete an invitation.
 
-        Its URL is dead at once. What was booked by it stays.
+        Its URL stops working at once. What was booked by it stays.
 
         Needs the scope `book`.
         """
