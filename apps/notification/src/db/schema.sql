@@ -579,7 +579,7 @@ DECLARE
   list provider_notice%ROWTYPE;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended(format('daily lists %s', crm), 0));
-  -- Before the lock of the row and the entries, for which the deletion would not wait.
+  -- Before the entries are inserted: a deletion does not see entries that are not committed.
   IF provider_is_erased(crm, (SELECT provider_id FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid)) THEN RETURN 'false'; END IF;
   SELECT * INTO list FROM provider_notice WHERE crm_id = crm AND id = (request ->> 'id')::uuid AND lease = (request ->> 'lease')::uuid FOR UPDATE;
   IF NOT FOUND THEN RETURN 'false'; END IF;
