@@ -129,6 +129,26 @@ it('a provider is erased with its past in parts, each of which counts what it ha
   expect((await refusal(erasePart(reference))).code).toBe('provider.not_found');
 });
 
+it('a part erases fewer appointments if they have many participations', async () => {
+  const { reference } = await createProvider();
+  for (const count of [300, 600, 150, 150, 250])
+    await calendar.appointments.createAppointment(
+      newAppointment({
+        providerReference: reference,
+        start: '2020-06-01T10:00',
+        end: '2020-06-01T11:00',
+        participations: Array.from({ length: count }, () => participationOf('many')),
+      }),
+    );
+  const parts: number[] = [];
+  for (let deleted = false; !deleted;) {
+    const part = await erasePart(reference);
+    ({ deleted } = part);
+    parts.push(part.appointments);
+  }
+  expect(parts).toEqual([1, 1, 2, 1, 0]);
+});
+
 it('a provider with bookings in the future is not erased, and keeps everything', async () => {
   const { reference } = await createProvider();
   const { reference: other } = await createProvider();

@@ -15,9 +15,15 @@ export function addProviderCommand(program: Command): void {
     .action(eraseProvider);
 }
 
+/** How long a part may take. Most take less than a second. */
+const timeoutMs = 30_000;
+
 /** In parts, each of which the service has erased when it answers. */
 async function eraseProvider(crmId: string, reference: string): Promise<void> {
-  using client = createClient(ProviderErasureServiceService, 'calendar', addressOf('calendar'), callOptions());
+  using client = createClient(ProviderErasureServiceService, 'calendar', addressOf('calendar'), {
+    ...callOptions(),
+    timeoutMs,
+  });
   const erased = { appointments: 0, timeslots: 0, others: 0 };
   try {
     let part: EraseProviderResponse;

@@ -18,7 +18,7 @@ export interface ErasedPart {
   deleted: boolean;
 }
 
-/** How much of each kind a part erases at most. An appointment may have many participations. */
+/** How much of each kind a part erases at most. Only a single appointment may have more participations than rows. */
 const partSize = { appointments: 20, rows: 500 };
 
 /**
@@ -83,19 +83,21 @@ async function deleteRows(
   return rows.map((row) => row.id);
 }
 
-function lockAppointments(
+/** Locks the next appointments of a part. */
+async function lockAppointments(
   tx: Transaction<CalendarSchema>,
   { crmId, id }: ProviderRow,
 ): Promise<{ id: string; reference: string }[]> {
-  return tx
-    .selectFrom('appointment')
-    .select(['id', 'reference'])
-    .where('crmId', '=', crmId)
-    .where('providerId', '=', id)
-    .orderBy('id')
-    .limit(partSize.appointments)
-    .forUpdate()
-    .execute();
+  const { rows: appointments } = await sql<{ id: string; reference: string; participations: number }>`
+    SELECT id, reference, (SELECT count(*)::integer FROM participation AS p WHERE p.crm_id = a.crm_id AND p.appointment_id = a.id) AS participations
+      FROM appointment AS a WHERE crm_id = ${crmId} AND provider_id = ${id} ORDER BY id LIMIT ${partSize.appointments} FOR UPDATE`.execute(
+    tx,
+  );
+  let participations = 0;
+  return appointments.filter((appointment, index) => {
+    participations += appointment.participations;
+    return index === 0 || participations <= partSize.rows;
+  });
 }
 
 async function deleteAppointments(
