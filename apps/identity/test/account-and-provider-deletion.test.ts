@@ -184,6 +184,9 @@ describe('a provider', () => {
 });
 
 it('on request, the deletions of providers are published again, but not of those that a backup brought back', async () => {
+  const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
+  // Deletions of the tests before are published by then, and so before the time of the backup.
+  await eventually(async () => expect(await unsent()).toEqual([]));
   const [gone, back] = [await newCrm('gone'), await newCrm('back')];
   const providers = () => service.database.kysely.selectFrom('provider');
   const stored = await providers().selectAll().where('id', '=', back.id).executeTakeFirstOrThrow();
@@ -191,7 +194,6 @@ it('on request, the deletions of providers are published again, but not of those
   for (const [crmId, { id: providerId, version }] of [['gone', gone] as const, ['back', back] as const])
     await service.identity.deleteClosedProvider({ crmId, providerId, version });
   await service.database.kysely.insertInto('provider').values(stored).execute();
-  const unsent = () => service.database.kysely.selectFrom('outbox').select('id').where('sentAt', 'is', null).execute();
   const deletionsOf = async (id: string) =>
     (await recordedEvents(service.database, events.providerDeleted)).filter(({ providerId }) => providerId === id);
   // The second time, the events of the first are there, too.

@@ -13,6 +13,7 @@ import {
   type PageUnderTest,
   setClock,
   startPage,
+  twoWaitsMs,
 } from './page-under-test.ts';
 
 let page: PageUnderTest;
@@ -240,7 +241,7 @@ describe('while a service is down', () => {
       const startedMs = performance.now();
       const { status, heading, headers, body } = await page.open(booking.path);
       expect([status, heading]).toEqual([503, 'Temporarily unavailable']);
-      expect(performance.now() - startedMs).toBeLessThan(2_300);
+      expect(performance.now() - startedMs).toBeLessThan(twoWaitsMs);
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       expect(await accessibilityFindings(body)).toEqual([]);
       expect((await page.open(`${booking.path}?lang=de`)).heading).toBe('Zurzeit nicht verfügbar');

@@ -67,6 +67,13 @@ export interface Answer {
 
 /** The path that the proxy removes. */
 export const basePath = '/base';
+
+/**
+ * A page waits for all services together for 2 s. One that waited for two of them in a row would need 4 s, so this tells
+ * them apart on a busy machine, too.
+ */
+export const twoWaitsMs = 3_900;
+
 const pageUrl = `https://book.example${basePath}`;
 
 /** Page in front of real services, with the provider p1 (Europe/Berlin) of a sandbox. */
