@@ -75,7 +75,8 @@ export function createQuotaCheck(
   );
   return async (mail) => {
     const use = await inSpan('check quotas', { kind: 'INTERNAL' }, () => readUse(mail));
-    // Another process holds the mail by now, or sends an earlier one about the same booking, or the person or provider was erased.
+    // Another process holds the mail by now, or sends an earlier one about the same booking, or the person or the
+    // provider was erased.
     if (use === undefined) return { outcome: 'postpone', reason: 'not its turn', serverAway: false };
     if (neverWaits(mail)) return undefined;
     if (use.isSuperseded) return { outcome: 'drop', reason: 'superseded', serverAway: false };

@@ -64,8 +64,8 @@ async function deleteErased(tx: Transaction<NotificationSchema>, { crmId, id, le
 }
 
 /**
- * Returns whether it was recorded: the lease was held, and neither the person nor the provider is erased. Outside of a transaction, it shares
- * one with other mails that were sent at about the same time.
+ * Returns whether it was recorded: the lease was held, and neither the person nor the provider is erased. Outside of a
+ * transaction, it shares one with other mails that were sent at about the same time.
  */
 function recordSent(db: Kysely<NotificationSchema>, mail: MailRow): Promise<boolean> {
   const { crmId, id, lease, erasureId } = mail;

@@ -1,5 +1,5 @@
--- Records that a mail was sent, and counts it for the quotas, unless its lease is lost, or its person or provider was erased meanwhile. One of a sandbox is kept, unless it is
--- the last one to an erased person. Older reminders that wait are superseded by one that was sent.
+-- Records that a mail was sent, and counts it for the quotas, unless its lease is lost, or its person or provider was erased meanwhile. One of a sandbox is
+-- kept, unless it is the last one to an erased person. Older reminders that wait are superseded by one that was sent.
 --
 -- Request: crmId, id, lease, recipientDigest (hexadecimal; absent: the mail does not count).
 -- Answer: whether it was recorded.

@@ -46,8 +46,8 @@ export interface LastMailIntent extends MailIntent {
 
 /**
  * Stores the intent to send; the delivery does the rest. A repeated intent has no effect, nor does a mail to a person,
- * or of a provider, whose data was erased while it was being written. If too many about the same thing wait, it supersedes some of those
- * between the first and the newest ones.
+ * or of a provider, whose data was erased while it was being written. If too many about the same thing wait, it
+ * supersedes some of those between the first and the newest ones.
  */
 export async function storeMail(
   tx: Transaction<NotificationSchema>,
