@@ -180,14 +180,16 @@ def filter_case(context, case):
 RULES = [
     # Fields that depend on each other, on the path, or on what is stored.
     r"must be after (start|from)",
+    r"must not be before (from|validFrom)",
+    r"must differ from from; .+",
     r"must be at most \d+ (days|months|years) after from",
     r"must fit between (start and end|from and to)",
     r"must match the provider in the path",
     r"has different values in the body and the query",
-    r"cannot be given together with \w+",
+    r"can(not be given| be given only) together with \w+",
     r"only one of .+ can be given",
     r"(exactly )?one of .+ is required",
-    r"is required (with|without|unless|when) .+",
+    r"is required( with| without| unless| when|, because) .+",
     r"no slot of the raster fits into the daily window on a listed weekday",
     r"occurs more than once",
     r"must be the product of an offer in the booking rules",
@@ -208,6 +210,8 @@ RULES = [
     r"must be plain text of at most .+",
     # URLs, of which each place allows others.
     r"must be an http or https URL",
+    r"must have a host",
+    r"must not contain (a user name or a password|a fragment)",
     r"must be an origin such as .+",
 ]
 # The arguments of a DELETE are in the body or in the query, so neither can require them.
