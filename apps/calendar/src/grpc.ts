@@ -517,8 +517,8 @@ function hostHoursService(dependencies: CalendarDependencies): HostedService {
 
 function hostProviderService(dependencies: CalendarDependencies): HostedService {
   return hostService(ProviderServiceService, callers.ProviderService, {
-    deleteProvider: async (request) => {
-      await deleteProvider(dependencies, request);
+    deleteProvider: async ({ crmId, reference: value }) => {
+      await deleteProvider(dependencies, { crmId, key: { $case: 'reference', value } });
       return {};
     },
   });

@@ -1,4 +1,9 @@
-import { CalendarDetails, ParticipationState, TimeslotState } from '@scheduling/contracts/calendar/v1';
+import {
+  CalendarDetails,
+  type EraseProviderResponse,
+  ParticipationState,
+  TimeslotState,
+} from '@scheduling/contracts/calendar/v1';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
@@ -17,8 +22,9 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => calendar?.[Symbol.asyncDispose]());
 
-async function createProvider(): Promise<{ id: string; reference: string }> {
-  const reference = freshReference('erased');
+async function createProvider(
+  reference = freshReference('erased'),
+): Promise<{ id: string; reference: string; version: number }> {
   const { provider } = await calendar.identity.createProvider({
     crmId,
     reference,
@@ -91,6 +97,13 @@ async function tablesWith(text: string): Promise<string[]> {
   return found.flat().sort();
 }
 
+/** Its parts, of which the last one deletes the provider. */
+async function eraseAll(reference: string): Promise<EraseProviderResponse[]> {
+  const parts = [await erasePart(reference)];
+  while (!parts.at(-1)!.deleted) parts.push(await erasePart(reference));
+  return parts;
+}
+
 const erasePart = (reference: string) => calendar.providerErasures.eraseProvider({ crmId, reference });
 
 it('a provider is erased with its past in parts, each of which counts what it has erased', async () => {
@@ -108,15 +121,13 @@ it('a provider is erased with its past in parts, each of which counts what it ha
     .executeTakeFirstOrThrow();
   expect(timeslots).toBeGreaterThan(500);
   const total = { appointments: 0, timeslots: 0, others: 0 };
-  let parts = 0;
-  for (let deleted = false; !deleted; parts += 1) {
-    const part = await erasePart(reference);
-    ({ deleted } = part);
+  const parts = await eraseAll(reference);
+  for (const part of parts) {
     expect(part.appointments).toBeLessThanOrEqual(20);
     expect(part.timeslots).toBeLessThanOrEqual(500);
     for (const kind of ['appointments', 'timeslots', 'others'] as const) total[kind] += part[kind];
   }
-  expect(parts).toBeGreaterThan(2);
+  expect(parts.length).toBeGreaterThan(2);
   expect(total).toEqual({ appointments: 45, timeslots, others: 3 });
   expect(await tablesWith('erasedtext')).toEqual([]);
   expect(await tablesWith(reference)).toEqual([]);
@@ -140,13 +151,8 @@ it('a part erases fewer appointments if they have many participations', async ()
         participations: Array.from({ length: count }, () => participationOf('many')),
       }),
     );
-  const parts: number[] = [];
-  for (let deleted = false; !deleted;) {
-    const part = await erasePart(reference);
-    ({ deleted } = part);
-    parts.push(part.appointments);
-  }
-  expect(parts).toEqual([1, 1, 2, 1, 0]);
+  const parts = await eraseAll(reference);
+  expect(parts.map(({ appointments }) => appointments)).toEqual([1, 1, 2, 1, 0]);
 });
 
 it('a provider with bookings in the future is not erased, and keeps everything', async () => {
@@ -186,4 +192,20 @@ it('a provider of another CRM is not erased', async () => {
     'provider.not_found',
   );
   expect(await erasePart(reference)).toMatchObject({ deleted: true });
+});
+
+it('a provider that a restore of calendar has brought back is erased again, and another one with its reference stays', async () => {
+  const { id, reference, version } = await createProvider();
+  await fill(reference, 'broughtback', 2);
+  // What calendar has is then that of a time before the deletion.
+  await calendar.identity.deleteClosedProvider({ crmId, providerId: id, version });
+  const { id: newId } = await createProvider(reference);
+  expect(newId).not.toBe(id);
+  await eraseAll(reference);
+  expect(await tablesWith('broughtback')).toEqual([]);
+  expect(await tablesWith(id)).toEqual(['audit_entry', 'closed_provider', 'outbox']);
+  const { provider } = await calendar.identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+  expect(provider!.id).toBe(newId);
+  await fill(reference, 'ofthenewone', 1);
+  expect(await tablesWith(newId)).toEqual(expect.arrayContaining(['appointment', 'provider', 'timeslot']));
 });

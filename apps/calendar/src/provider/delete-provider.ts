@@ -1,6 +1,8 @@
+import type { GetProviderRequest } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { closeProvider } from './close-provider.ts';
+import type { ProviderRow } from './provider-copy.ts';
 
 /** Whoever uses the provider meanwhile has it deleted anew, or not at all. */
 const maxAttempts = 5;
@@ -13,16 +15,24 @@ const maxAttempts = 5;
  */
 export async function deleteProvider(
   dependencies: CalendarDependencies,
-  { crmId, reference }: { crmId: string; reference: string },
+  { crmId, key }: GetProviderRequest,
 ): Promise<void> {
-  const { identity, customers } = dependencies;
+  const { identity } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const { provider } = await identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
+    const { provider } = await identity.getProvider({ crmId, key });
     const { id, version } = provider!;
-    await customers.closeProvider({ crmId, providerId: id, version });
-    await closeProvider(dependencies, { crmId, id, version });
+    await closeInAllServices(dependencies, { crmId, id, version });
     const { deleted } = await identity.deleteClosedProvider({ crmId, providerId: id, version });
     if (deleted) return;
   }
   throw new DomainError('service.unavailable', { text: 'The provider is being used by others.' });
+}
+
+/** Has customer and calendar store nothing more for this version. Rejects with `provider.in_use`. */
+export async function closeInAllServices(
+  dependencies: CalendarDependencies,
+  { crmId, id, version }: Pick<ProviderRow, 'crmId' | 'id' | 'version'>,
+): Promise<void> {
+  await dependencies.customers.closeProvider({ crmId, providerId: id, version });
+  await closeProvider(dependencies, { crmId, id, version });
 }

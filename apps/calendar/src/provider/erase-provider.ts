@@ -1,11 +1,12 @@
-import { DomainError } from '@scheduling/errors';
+import type { GetProviderRequest } from '@scheduling/contracts/identity/v1';
+import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { originJson, recordPart } from '@scheduling/messaging';
 import { callFunction, forgetKeys } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { deleteProvider } from './delete-provider.ts';
+import { closeInAllServices, deleteProvider } from './delete-provider.ts';
 import { type ProviderRow, requireProvider } from './provider-copy.ts';
 
 /** What a part of an erasure has erased. */
@@ -25,7 +26,7 @@ const partSize = { appointments: 20, rows: 500 };
  * Erases a part of what calendar has of a provider, and the provider once there is nothing (ADR 43). Appointments are
  * deleted as by a CRM: with their participations, and with events, but without mails. Rejects with
  * `provider.has_future_bookings` while there are any, with `provider.in_use` if only customers are left, and with
- * `provider.not_found`.
+ * `provider.not_found` if neither calendar nor identity has it.
  */
 export async function eraseProvider(
   dependencies: CalendarDependencies,
@@ -37,8 +38,18 @@ export async function eraseProvider(
     return erasePart(tx, provider);
   });
   if (part.appointments + part.timeslots + part.others > 0) return { ...part, deleted: false };
-  await deleteProvider(dependencies, { crmId, reference });
+  await deleteRest(dependencies, provider);
   return { ...part, deleted: true };
+}
+
+/**
+ * If calendar was restored to a time before the provider was deleted, identity does not have it any more, or has another
+ * one with its reference. Then only the copy is removed.
+ */
+async function deleteRest(dependencies: CalendarDependencies, provider: ProviderRow): Promise<void> {
+  const request: GetProviderRequest = { crmId: provider.crmId, key: { $case: 'id', value: provider.id } };
+  const known = await undefinedIfNotFound(dependencies.identity.getProvider(request));
+  await (known === undefined ? closeInAllServices(dependencies, provider) : deleteProvider(dependencies, request));
 }
 
 /** In the order in which bookings take their locks. */
