@@ -2,7 +2,7 @@ import type { GetProviderRequest } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { closeProvider } from './close-provider.ts';
-import type { ProviderRow } from './provider-copy.ts';
+import type { ProviderVersion } from './provider-copy.ts';
 
 /** Whoever uses the provider meanwhile has it deleted anew, or not at all. */
 const maxAttempts = 5;
@@ -29,10 +29,15 @@ export async function deleteProvider(
 }
 
 /** Has customer and calendar store nothing more for this version. Rejects with `provider.in_use`. */
-export async function closeInAllServices(
-  dependencies: CalendarDependencies,
-  { crmId, id, version }: Pick<ProviderRow, 'crmId' | 'id' | 'version'>,
+export async function closeInAllServices(dependencies: CalendarDependencies, provider: ProviderVersion): Promise<void> {
+  await closeInCustomer(dependencies, provider);
+  await closeProvider(dependencies, provider);
+}
+
+/** Until somebody creates a customer, which opens it again. Rejects with `provider.in_use` if there are any. */
+export async function closeInCustomer(
+  { customers }: Pick<CalendarDependencies, 'customers'>,
+  { crmId, id, version }: ProviderVersion,
 ): Promise<void> {
-  await dependencies.customers.closeProvider({ crmId, providerId: id, version });
-  await closeProvider(dependencies, { crmId, id, version });
+  await customers.closeProvider({ crmId, providerId: id, version });
 }

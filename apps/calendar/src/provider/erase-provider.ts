@@ -6,7 +6,7 @@ import { sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { closeInAllServices, deleteProvider } from './delete-provider.ts';
+import { closeInAllServices, closeInCustomer, deleteProvider } from './delete-provider.ts';
 import { type ProviderRow, requireProvider } from './provider-copy.ts';
 
 /** What a part of an erasure has erased. */
@@ -25,14 +25,15 @@ const partSize = { appointments: 20, rows: 500 };
 /**
  * Erases a part of what calendar has of a provider, and the provider once there is nothing (ADR 43). Appointments are
  * deleted as by a CRM: with their participations, and with events, but without mails. Rejects with
- * `provider.has_future_bookings` while there are any, with `provider.in_use` if only customers are left, and with
- * `provider.not_found` if neither calendar nor identity has it.
+ * `provider.in_use` while there are customers, before anything is erased, with `provider.has_future_bookings` while
+ * there are such, and with `provider.not_found` if neither calendar nor identity has it.
  */
 export async function eraseProvider(
   dependencies: CalendarDependencies,
   { crmId, reference }: { crmId: string; reference: string },
 ): Promise<ErasedPart> {
   const provider = await requireProvider(dependencies, { crmId, providerReference: reference });
+  await closeInCustomer(dependencies, provider);
   const part = await dependencies.database.transaction(async (tx) => {
     await recordPart(tx, 'provider.erase', `${crmId} ${provider.id}`);
     return erasePart(tx, provider);

@@ -7,6 +7,7 @@ import type { ProviderTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 export type ProviderRow = Selectable<ProviderTable>;
+export type ProviderVersion = Pick<ProviderRow, 'crmId' | 'id' | 'version'>;
 
 type ProviderSources = Pick<CalendarDependencies, 'database' | 'identity'>;
 

@@ -22126,7 +22126,7 @@ export const ProviderErasureServiceService = {
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
    * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   * (provider.in_use while there are customers, and provider.has_future_bookings).
    */
   eraseProvider: {
     path: "/scheduling.calendar.v1.ProviderErasureService/EraseProvider" as const,
@@ -22144,7 +22144,7 @@ export interface ProviderErasureServiceServer extends UntypedServiceImplementati
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
    * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   * (provider.in_use while there are customers, and provider.has_future_bookings).
    */
   eraseProvider: handleUnaryCall<EraseProviderRequest, EraseProviderResponse>;
 }
@@ -22153,7 +22153,7 @@ export interface ProviderErasureServiceClient extends Client {
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
    * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.has_future_bookings, and provider.in_use when only customers are left).
+   * (provider.in_use while there are customers, and provider.has_future_bookings).
    */
   eraseProvider(
     request: EraseProviderRequest,
