@@ -100,6 +100,26 @@ describe('participations (interface 4.3)', () => {
     ).toMatchObject({ status: 200 });
   });
 
+  it('are changed in what a request has, and a message needs a change of the state', async () => {
+    const reference = await createParticipation(practice, await createAppointment(practice));
+    const change = (fields: object) => crm.post(participations() + path`/${reference}`, fields);
+    const refused = (pointer: string) => ({ status: 400, body: { code: 'request.invalid', errors: [{ pointer }] } });
+    expect(await change({})).toMatchObject(refused('/state'));
+    expect(await change({ message: 'See you' })).toMatchObject(refused('/state'));
+    expect(await change({ metadata: { a: '1' }, message: 'See you' })).toMatchObject(refused('/message'));
+    expect((await crm.get(participations() + path`/${reference}`)).body).toMatchObject({
+      participation: { metadata: null, messages: null },
+    });
+    expect(await change({ metadata: { a: '1' }, message: '' })).toMatchObject({
+      status: 200,
+      body: { participation: { metadata: { a: '1' }, messages: null } },
+    });
+    expect(await change({ state: 'CANCELED', message: 'Sorry' })).toMatchObject({
+      status: 200,
+      body: { participation: { metadata: { a: '1' }, messages: ['Sorry'] } },
+    });
+  });
+
   it('with a known reference are rejected or follow the moves, as the caller chooses', async () => {
     const [appointment, other] = [
       await createAppointment(practice, { capacity: 5 }),

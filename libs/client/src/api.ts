@@ -641,7 +641,7 @@ export interface paths {
         put?: never;
         /**
          * Change the state of a participation, its metadata, or whether its person did not come
-         * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.
+         * @description Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail, so `message` needs a `state`.
          *
          *     Needs the scope `book`.
          */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ParticipationState } from '@scheduling/contracts/calendar/v1';
 import { enumNames } from '@scheduling/rpc';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Admission } from '../admission.ts';
 import type { Clients } from '../clients.ts';
 import {
@@ -88,8 +88,7 @@ export function participationRoutes(
       { schema: updateParticipationSchema, config: needsBook },
       async (request, reply) => {
         const { params, body, query } = request;
-        if (body.state === undefined && body.metadata === undefined && body.noShow === undefined)
-          throw nothingToChange();
+        requireChange(body);
         const { json } = await participations.updateParticipation(params, {
           ...givenFields(updateParticipationSchema.body, body),
           ...givenFields(updateParticipationSchema.querystring, query),
@@ -102,8 +101,18 @@ export function participationRoutes(
   };
 }
 
-function nothingToChange(): Error {
-  return invalidRequest([{ pointer: '/state', detail: 'is required without metadata and noShow' }]);
+/** A message would be sent to nobody without a change of the state. */
+function requireChange({
+  state,
+  metadata,
+  noShow,
+  message: text,
+}: Static<typeof updateParticipationSchema.body>): void {
+  if (state !== undefined) return;
+  if (metadata === undefined && noShow === undefined)
+    throw invalidRequest([{ pointer: '/state', detail: 'is required without metadata and noShow' }]);
+  if (given(text) !== undefined)
+    throw invalidRequest([{ pointer: '/message', detail: 'can be given only together with state' }]);
 }
 
 /** interface 3.1. */
@@ -271,7 +280,7 @@ const updateParticipationSchema = {
   summary: 'Change the state of a participation, its metadata, or whether its person did not come',
   description:
     'Only certain transitions are allowed: others are rejected with 409, and `RESERVED` and `REQUESTED` with 400. Moving it to its current state has no effect. ' +
-    'Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail.',
+    'Absent fields keep their value, and at least one of `state`, `metadata` and `noShow` is required. Only a change of the state has an e-mail, so `message` needs a `state`.',
   tags: ['Participations'],
   params: participationParams,
   headers: idempotencyHeaders,
