@@ -18,6 +18,6 @@ await create(
     prefix: 'scheduling-client',
     filter: (path) => !path.endsWith('__pycache__'),
   },
-  ['pyproject.toml', 'README.md', 'src', 'examples'],
+  ['pyproject.toml', 'README.md', 'LICENSE', 'src', 'examples'],
 );
 process.stdout.write(`${file}\n`);

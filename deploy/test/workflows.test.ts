@@ -83,6 +83,7 @@ describe('a release', () => {
     for (const file of globSync('clients/*/pyproject.toml', { cwd: repositoryRoot }))
       expect(/^version = "(.*)"$/m.exec(read(file))?.[1]).toBe(version.replace('-rc.', 'rc'));
     expect(/^ARG VERSION=(.*)$/m.exec(read('deploy/Dockerfile'))?.[1]).toBe(version);
+    expect(read('README.md')).toContain(`**Status**: ${version}.`);
   });
 
   it('has one licence, in every place that states it', () => {
@@ -91,6 +92,8 @@ describe('a release', () => {
     expect(manifests.length).toBeGreaterThan(30);
     const withoutIt = manifests.filter((file) => (JSON.parse(read(file)) as { license?: string }).license !== licence);
     expect(withoutIt).toEqual([]);
+    expect(/^license = "(.*)"$/m.exec(read('clients/python/pyproject.toml'))?.[1]).toBe(licence);
+    expect(read('clients/python/LICENSE')).toBe(read('LICENSE'));
     expect(/image\.licenses="(.*)"/.exec(read('deploy/Dockerfile'))?.[1]).toBe(licence);
     // The text of apache.org, whose file begins with an empty line.
     expect(

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -41,8 +41,14 @@ it('the client for Python passes its tests', async () => {
   expect(status).toBe(0);
 }, 600_000);
 
-it('its example goes from an empty calendar to an erased customer', async () => {
+it('its example, with the client from that gateway, goes from an empty calendar to an erased customer', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'python-client-'));
-  const example = join(repositoryRoot, 'clients/python/examples/afternoon.py');
-  await checkAfternoon(`'${python}' '${example}'`, folder.path);
+  const archive = join(folder.path, 'client.tar.gz');
+  const served = await fetch(`${inject('stack').gateway}/python-client.tar.gz`);
+  await writeFile(archive, await served.bytes());
+  await run('tar', ['--extract', '--gzip', '--file', archive, '--strip-components=1', '--directory', folder.path]);
+  expect(await readFile(join(folder.path, 'LICENSE'), 'utf8')).toContain('Apache License');
+  const installed = join(folder.path, 'installed');
+  await run(python, ['-m', 'pip', 'install', '--no-deps', '--no-build-isolation', '--target', installed, archive]);
+  await checkAfternoon(`PYTHONPATH='${installed}' '${python}' examples/afternoon.py`, folder.path);
 }, 600_000);
