@@ -16,7 +16,7 @@ replaceIn('deploy/Dockerfile', `ARG VERSION=${previous}`, `ARG VERSION=${version
 for (const file of globSync('deploy/kubernetes/{overlays/production/*,admin}/kustomization.yaml'))
   replaceIn(file, `newTag: ${previous}`, `newTag: ${version}`);
 replaceIn('deploy/README.md', `scheduling/admin:${previous}`, `scheduling/admin:${version}`);
-replaceIn('libs/client/README.md', `scheduling-client-${previous}.tgz`, `scheduling-client-${version}.tgz`);
+replaceIn('README.md', `**Status**: ${previous}.`, `**Status**: ${version}.`);
 for (const file of globSync('clients/*/pyproject.toml'))
   replaceIn(file, `version = "${pythonVersion(previous)}"`, `version = "${pythonVersion(version)}"`);
 

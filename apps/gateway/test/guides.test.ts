@@ -78,6 +78,11 @@ describe('the guides', () => {
     expect(index).toContain('[Booking](booking.md)');
     const { body: quickStart } = await read('/guides/quick-start.md');
     expect(quickStart).toContain('\nGATEWAY=https://scheduling.test/booking\nCRM=acme\nKEY=sk_…\n');
+    for (const name of ['README', 'quick-start', 'client', 'python-client', 'java-client', 'go-client']) {
+      const { body } = await read(`/guides/${name}.md`);
+      expect(body, name).toContain('https://scheduling.test/booking');
+      expect(body, name).not.toMatch(/demo-key|CRM=demo|<!-- |(are those of|in the folder of) `npm start`/);
+    }
     for (const [, target] of (index + quickStart).matchAll(/\]\(([^)#]+\.md)/g))
       expect(await read(`/guides/${target}`), target).toMatchObject({ status: 200 });
   });

@@ -26,6 +26,6 @@ ${ordered.map(line).join('\n')}
 
 ${references.map(line).join('\n')}
 - [OpenAPI document](${publicUrl}/openapi.json): every operation, field, status and error code (OpenAPI 3.1)
-- [Collection](${publicUrl}/collection.json): the same for Postman, Bruno, Insomnia and Hoppscotch, in an order in which all requests succeed in an empty sandbox
+- [Collection](${publicUrl}/collection.json): the same in the format of Postman, in an order in which all requests succeed in an empty sandbox
 `;
 }

@@ -94,9 +94,12 @@ function servedAddress(href: string, file: string, files: Map<string, string>): 
   return anchor === undefined ? `${name}.md` : `${name}.md#${anchor}`;
 }
 
-/** The variables of the shell that begin the guides are those of `npm start`; elsewhere readers have their own. */
+/** The settings that begin the guides are those of `npm start`; elsewhere readers have their own. */
 function addressRequests(markdown: string, publicUrl: string): string {
   const addressed = markdown.replaceAll('http://127.0.0.1:8080', publicUrl);
-  if (isOnThisMachine(publicUrl)) return addressed;
-  return addressed.replaceAll(/^CRM=demo$/gm, 'CRM=acme').replaceAll(/^KEY=\$\(cat \.data\/demo-key\)$/gm, 'KEY=sk_…');
+  if (isOnThisMachine(publicUrl)) return addressed.replaceAll(/<!-- (?:npm start|\/) -->/g, '');
+  return addressed
+    .replaceAll(/<!-- npm start -->.*?<!-- \/ -->/gs, '')
+    .replaceAll(/\bCRM=demo\b/g, 'CRM=acme')
+    .replaceAll(/\bKEY=("?)\$\(cat \.data\/demo-key\)\1/g, 'KEY=sk_…');
 }
