@@ -98,13 +98,13 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 /** Its parts, of which the last one deletes the provider. */
-async function eraseAll(reference: string): Promise<EraseProviderResponse[]> {
-  const parts = [await erasePart(reference)];
-  while (!parts.at(-1)!.deleted) parts.push(await erasePart(reference));
+async function eraseAll(reference: string, id?: string): Promise<EraseProviderResponse[]> {
+  const parts = [await erasePart(reference, id)];
+  while (!parts.at(-1)!.deleted) parts.push(await erasePart(reference, id));
   return parts;
 }
 
-const erasePart = (reference: string) => calendar.providerErasures.eraseProvider({ crmId, reference });
+const erasePart = (reference: string, id?: string) => calendar.providerErasures.eraseProvider({ crmId, reference, id });
 
 it('a provider is erased with its past in parts, each of which counts what it has erased', async () => {
   const { id, reference } = await createProvider();
@@ -169,7 +169,7 @@ it('a provider with bookings in the future is not erased, and keeps everything',
   const before = await tablesWith('future');
   const refused = await refusal(erasePart(reference));
   expect(refused).toMatchObject({ category: 'conflict', code: 'provider.has_future_bookings' });
-  expect(refused.message).toContain('2 bookings');
+  expect(refused.message).toContain('bookings in the future (2)');
   expect(await tablesWith('future')).toEqual(before);
 });
 
@@ -200,11 +200,28 @@ it('a provider that a restore of calendar has brought back is erased again, and 
   await calendar.identity.deleteClosedProvider({ crmId, providerId: id, version });
   const { id: newId } = await createProvider(reference);
   expect(newId).not.toBe(id);
-  await eraseAll(reference);
+  expect((await refusal(erasePart(reference))).code).toBe('provider.ambiguous');
+  expect(await tablesWith('broughtback')).not.toEqual([]);
+  await eraseAll('', id);
   expect(await tablesWith('broughtback')).toEqual([]);
   expect(await tablesWith(id)).toEqual(['audit_entry', 'closed_provider', 'outbox']);
+  expect((await refusal(erasePart('', id))).code).toBe('provider.not_found');
   const { provider } = await calendar.identity.getProvider({ crmId, key: { $case: 'reference', value: reference } });
   expect(provider!.id).toBe(newId);
   await fill(reference, 'ofthenewone', 1);
   expect(await tablesWith(newId)).toEqual(expect.arrayContaining(['appointment', 'provider', 'timeslot']));
+});
+
+it('a provider that only calendar has, and whose reference is free, is erased by either', async () => {
+  for (const by of ['reference', 'id']) {
+    const { id, reference, version } = await createProvider();
+    await fill(reference, `onlyhere${by}`, 1);
+    await calendar.identity.deleteClosedProvider({ crmId, providerId: id, version });
+    await (by === 'id' ? eraseAll('', id) : eraseAll(reference));
+    expect(await tablesWith(`onlyhere${by}`)).toEqual([]);
+    expect((await refusal(erasePart(reference))).code).toBe('provider.not_found');
+  }
+  const another = { crmId: 'two', reference: '', id: (await createProvider()).id };
+  expect((await refusal(calendar.providerErasures.eraseProvider(another))).code).toBe('provider.not_found');
+  expect((await refusal(erasePart('', 'none'))).code).toBe('provider.not_found');
 });

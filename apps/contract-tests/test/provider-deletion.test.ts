@@ -57,11 +57,11 @@ it('an operator erases a provider with its past, and nothing of it is left', asy
   const erase = () =>
     runAdmin({ CALENDAR_ADDRESS: inject('stack').admin.calendar }, 'provider', 'erase', crm.crmId, provider);
   for (const [obstacle, remove] of [
-    ['customers (1)', () => deleteCustomer(practice)],
     [
-      '1 bookings in the future',
+      'bookings in the future (1)',
       () => crm.delete(`${at}/appointments/withoutNotification`, { appointmentReference: future }),
     ],
+    ['customers (1)', () => deleteCustomer(practice)],
   ] as const) {
     const stopped = await erase();
     expect(stopped.code).toBe(1);

@@ -6,6 +6,10 @@ export const calendarErrors = {
     category: 'conflict',
     text: 'A provider with bookings in the future cannot be erased.',
   },
+  'provider.ambiguous': {
+    category: 'conflict',
+    text: 'Another provider has this reference now. Name the one that only calendar has by its id.',
+  },
   'timeslot.invalid': { category: 'invalid', text: 'The request has invalid fields.' },
   'timeslot.not_found': { category: 'not_found', text: 'There is no timeslot with this reference.' },
   'timeslot.reference_taken': {

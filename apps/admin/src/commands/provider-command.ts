@@ -8,10 +8,11 @@ export function addProviderCommand(program: Command): void {
   program
     .command('provider')
     .description('erase a provider')
-    .command('erase <crmId> <reference>')
+    .command('erase <crmId> [reference]')
     .description(
-      'delete a provider with its whole past: appointments, timeslots, opening hours, blocks, invitations and calendars. Its customers stay, and are in the way',
+      'delete a provider with its whole past: appointments, timeslots, opening hours, blocks, invitations and calendars. Refuses while it has customers or bookings in the future',
     )
+    .option('--id <id>', 'instead of the reference: a provider that only calendar has, after a restore')
     .action(eraseProvider);
 }
 
@@ -19,7 +20,14 @@ export function addProviderCommand(program: Command): void {
 const timeoutMs = 30_000;
 
 /** In parts, each of which the service has erased when it answers. */
-async function eraseProvider(crmId: string, reference: string): Promise<void> {
+async function eraseProvider(
+  crmId: string,
+  reference: string | undefined,
+  { id }: { id?: string },
+  command: Command,
+): Promise<void> {
+  if ((reference === undefined) === (id === undefined))
+    command.error('error: give either the reference of the provider or --id');
   using client = createClient(ProviderErasureServiceService, 'calendar', addressOf('calendar'), {
     ...callOptions(),
     timeoutMs,
@@ -28,12 +36,12 @@ async function eraseProvider(crmId: string, reference: string): Promise<void> {
   try {
     let part: EraseProviderResponse;
     do {
-      part = await client.eraseProvider({ crmId, reference });
+      part = await client.eraseProvider({ crmId, reference: reference ?? '', id });
       erased.appointments += part.appointments;
       erased.timeslots += part.timeslots;
       erased.others += part.others;
     } while (!part.deleted);
-    print(`${style('green', '✔')} The provider ${reference} is deleted.`);
+    print(`${style('green', '✔')} The provider ${reference ?? id} is deleted.`);
   } finally {
     const { appointments, timeslots, others } = erased;
     print(

@@ -3,7 +3,9 @@ import { describeCount, maxCounted } from '@scheduling/postgres';
 import { sql, type Transaction } from 'kysely';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import type { ProviderVersion } from './provider-copy.ts';
+import type { ProviderRow } from './provider-copy.ts';
+
+type ProviderVersion = Pick<ProviderRow, 'crmId' | 'id' | 'version'>;
 
 /**
  * Removes the copy of a provider, so that nothing can refer to it, and stores no other one of this version or an older

@@ -2,13 +2,12 @@ import type { GetProviderRequest } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import type { CalendarDependencies } from '../dependencies.ts';
 import { closeProvider } from './close-provider.ts';
-import type { ProviderVersion } from './provider-copy.ts';
 
 /** Whoever uses the provider meanwhile has it deleted anew, or not at all. */
 const maxAttempts = 5;
 
 /**
- * Deletes a provider of which nothing is left (ADR 43). Customer and calendar first stop to store anything for its
+ * Deletes a provider of which nothing is left (ADR 43). Customer and calendar first stop storing anything for its
  * present version, and identity deletes it if it still has that. Whatever ends in between, the next one who needs the
  * provider opens it with another version, or a repeated deletion completes. Rejects with `provider.not_found`, with
  * `provider.in_use`, or with `service.unavailable` if others keep using it.
@@ -17,27 +16,14 @@ export async function deleteProvider(
   dependencies: CalendarDependencies,
   { crmId, key }: GetProviderRequest,
 ): Promise<void> {
-  const { identity } = dependencies;
+  const { identity, customers } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const { provider } = await identity.getProvider({ crmId, key });
     const { id, version } = provider!;
-    await closeInAllServices(dependencies, { crmId, id, version });
+    await customers.closeProvider({ crmId, providerId: id, version });
+    await closeProvider(dependencies, { crmId, id, version });
     const { deleted } = await identity.deleteClosedProvider({ crmId, providerId: id, version });
     if (deleted) return;
   }
   throw new DomainError('service.unavailable', { text: 'The provider is being used by others.' });
-}
-
-/** Has customer and calendar store nothing more for this version. Rejects with `provider.in_use`. */
-export async function closeInAllServices(dependencies: CalendarDependencies, provider: ProviderVersion): Promise<void> {
-  await closeInCustomer(dependencies, provider);
-  await closeProvider(dependencies, provider);
-}
-
-/** Until somebody creates a customer, which opens it again. Rejects with `provider.in_use` if there are any. */
-export async function closeInCustomer(
-  { customers }: Pick<CalendarDependencies, 'customers'>,
-  { crmId, id, version }: ProviderVersion,
-): Promise<void> {
-  await customers.closeProvider({ crmId, providerId: id, version });
 }

@@ -1,13 +1,15 @@
+import type { EraseProviderRequest } from '@scheduling/contracts/calendar/v1';
 import type { GetProviderRequest } from '@scheduling/contracts/identity/v1';
 import { DomainError, undefinedIfNotFound } from '@scheduling/errors';
 import { originJson, recordPart } from '@scheduling/messaging';
 import { callFunction, forgetKeys } from '@scheduling/postgres';
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { timeOf } from '../db/clock.ts';
 import type { CalendarSchema } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
-import { closeInAllServices, closeInCustomer, deleteProvider } from './delete-provider.ts';
-import { type ProviderRow, requireProvider } from './provider-copy.ts';
+import { closeProvider } from './close-provider.ts';
+import { deleteProvider } from './delete-provider.ts';
+import { type ProviderRow, requireCopy, requireProvider } from './provider-copy.ts';
 
 /** What a part of an erasure has erased. */
 export interface ErasedPart {
@@ -24,33 +26,48 @@ const partSize = { appointments: 20, rows: 500 };
 
 /**
  * Erases a part of what calendar has of a provider, and the provider once there is nothing (ADR 43). Appointments are
- * deleted as by a CRM: with their participations, and with events, but without mails. Rejects with
- * `provider.in_use` while there are customers, before anything is erased, with `provider.has_future_bookings` while
- * there are such, and with `provider.not_found` if neither calendar nor identity has it.
+ * deleted as by a CRM: with their participations, and with events, but without mails. Before anything is erased, it
+ * rejects with `provider.has_future_bookings`, with `provider.in_use` if there are customers, with `provider.not_found`,
+ * or with `provider.ambiguous`.
  */
 export async function eraseProvider(
   dependencies: CalendarDependencies,
-  { crmId, reference }: { crmId: string; reference: string },
+  request: EraseProviderRequest,
 ): Promise<ErasedPart> {
-  const provider = await requireProvider(dependencies, { crmId, providerReference: reference });
-  await closeInCustomer(dependencies, provider);
-  const part = await dependencies.database.transaction(async (tx) => {
+  const { crmId } = request;
+  const { database, customers } = dependencies;
+  const { provider, isDeleted } = await findProvider(dependencies, request);
+  await requireNoFutureBookings(database.kysely, provider);
+  // The customers of a deleted provider were deleted before it.
+  if (!isDeleted) await customers.closeProvider({ crmId, providerId: provider.id, version: provider.version });
+  const part = await database.transaction(async (tx) => {
     await recordPart(tx, 'provider.erase', `${crmId} ${provider.id}`);
     return erasePart(tx, provider);
   });
   if (part.appointments + part.timeslots + part.others > 0) return { ...part, deleted: false };
-  await deleteRest(dependencies, provider);
+  if (isDeleted) await closeProvider(dependencies, provider);
+  else await deleteProvider(dependencies, { crmId, key: { $case: 'id', value: provider.id } });
   return { ...part, deleted: true };
 }
 
 /**
- * If calendar was restored to a time before the provider was deleted, identity does not have it any more, or has another
- * one with its reference. Then only the copy is removed.
+ * If calendar was restored to a time before the provider was deleted, only calendar has it. Then it is not found by a
+ * reference that another one has by now: a repeated erasure would be of that one.
  */
-async function deleteRest(dependencies: CalendarDependencies, provider: ProviderRow): Promise<void> {
-  const request: GetProviderRequest = { crmId: provider.crmId, key: { $case: 'id', value: provider.id } };
-  const known = await undefinedIfNotFound(dependencies.identity.getProvider(request));
-  await (known === undefined ? closeInAllServices(dependencies, provider) : deleteProvider(dependencies, request));
+async function findProvider(
+  dependencies: CalendarDependencies,
+  { crmId, reference, id }: EraseProviderRequest,
+): Promise<{ provider: ProviderRow; isDeleted: boolean }> {
+  const provider =
+    id === undefined
+      ? await requireProvider(dependencies, { crmId, providerReference: reference })
+      : await requireCopy(dependencies, crmId, id);
+  const exists = (key: GetProviderRequest['key']): Promise<boolean> =>
+    undefinedIfNotFound(dependencies.identity.getProvider({ crmId, key })).then((found) => found !== undefined);
+  const isDeleted = !(await exists({ $case: 'id', value: provider.id }));
+  if (isDeleted && id === undefined && (await exists({ $case: 'reference', value: reference })))
+    throw new DomainError('provider.ambiguous');
+  return { provider, isDeleted };
 }
 
 /** In the order in which bookings take their locks. */
@@ -68,16 +85,16 @@ async function erasePart(tx: Transaction<CalendarSchema>, provider: ProviderRow)
   return { appointments: appointments.length, timeslots: timeslots.length, others };
 }
 
-async function requireNoFutureBookings(tx: Transaction<CalendarSchema>, { crmId, id }: ProviderRow): Promise<void> {
+async function requireNoFutureBookings(db: Kysely<CalendarSchema>, { crmId, id }: ProviderRow): Promise<void> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::integer AS count
       FROM appointment AS a JOIN participation AS p ON p.crm_id = a.crm_id AND p.appointment_id = a.id
      WHERE a.crm_id = ${crmId} AND a.provider_id = ${id} AND a.ends_at > ${timeOf(crmId)} AND p.state IN ('BOOKED', 'REQUESTED', 'RESERVED')
-       AND (p.reserved_until IS NULL OR p.reserved_until > ${timeOf(crmId)})`.execute(tx);
+       AND (p.reserved_until IS NULL OR p.reserved_until > ${timeOf(crmId)})`.execute(db);
   const { count } = rows[0]!;
   if (count > 0)
     throw new DomainError('provider.has_future_bookings', {
-      text: `The provider cannot be erased, because it has ${count} bookings in the future.`,
+      text: `The provider cannot be erased, because it has bookings in the future (${count}).`,
     });
 }
 

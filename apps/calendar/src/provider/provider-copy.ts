@@ -1,13 +1,13 @@
 import type { Provider } from '@scheduling/contracts/identity/v1';
 import { DomainError } from '@scheduling/errors';
 import { callFunction } from '@scheduling/postgres';
+import { isUuid } from '@scheduling/runtime';
 import type { ProviderKey } from '@scheduling/service';
 import type { QueryExecutorProvider, Selectable } from 'kysely';
 import type { ProviderTable } from '../db/schema.ts';
 import type { CalendarDependencies } from '../dependencies.ts';
 
 export type ProviderRow = Selectable<ProviderTable>;
-export type ProviderVersion = Pick<ProviderRow, 'crmId' | 'id' | 'version'>;
 
 type ProviderSources = Pick<CalendarDependencies, 'database' | 'identity'>;
 
@@ -22,6 +22,19 @@ export async function requireProvider(dependencies: ProviderSources, key: Provid
     .where('reference', '=', key.providerReference)
     .executeTakeFirst();
   return known ?? fetchProvider(dependencies, key);
+}
+
+/** A provider that calendar knows. Rejects with `provider.not_found`. */
+export async function requireCopy({ database }: ProviderSources, crmId: string, id: string): Promise<ProviderRow> {
+  if (!isUuid(id)) throw new DomainError('provider.not_found');
+  const known = await database.kysely
+    .selectFrom('provider')
+    .selectAll()
+    .where('crmId', '=', crmId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (known === undefined) throw new DomainError('provider.not_found');
+  return known;
 }
 
 /** Others may begin to delete the provider each time. */

@@ -2077,7 +2077,10 @@ export interface DeleteHoursResponse {
 
 export interface EraseProviderRequest {
   crmId: string;
+  /** Empty if id is given. */
   reference: string;
+  /** Of a provider of which calendar has something. */
+  id?: string | undefined;
 }
 
 export interface EraseProviderResponse {
@@ -18586,7 +18589,7 @@ export const DeleteHoursResponse: MessageFns<DeleteHoursResponse> = {
 };
 
 function createBaseEraseProviderRequest(): EraseProviderRequest {
-  return { crmId: "", reference: "" };
+  return { crmId: "", reference: "", id: undefined };
 }
 
 export const EraseProviderRequest: MessageFns<EraseProviderRequest> = {
@@ -18596,6 +18599,9 @@ export const EraseProviderRequest: MessageFns<EraseProviderRequest> = {
     }
     if (message.reference !== "") {
       writer.uint32(18).string(message.reference);
+    }
+    if (message.id !== undefined) {
+      writer.uint32(26).string(message.id);
     }
     return writer;
   },
@@ -18629,6 +18635,14 @@ export const EraseProviderRequest: MessageFns<EraseProviderRequest> = {
             message.reference = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -18648,6 +18662,7 @@ export const EraseProviderRequest: MessageFns<EraseProviderRequest> = {
     const message = createBaseEraseProviderRequest();
     message.crmId = object.crmId ?? "";
     message.reference = object.reference ?? "";
+    message.id = object.id ?? undefined;
     return message;
   },
 };
@@ -22125,8 +22140,9 @@ export type ProviderErasureServiceService = typeof ProviderErasureServiceService
 export const ProviderErasureServiceService = {
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
-   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.in_use while there are customers, and provider.has_future_bookings).
+   * between, the next call continues. Appointments are deleted with events, but without mails. One that identity does not have, after a restore of calendar, is
+   * erased, too. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.has_future_bookings; provider.in_use while there are customers;
+   * provider.ambiguous if identity has another provider with the reference).
    */
   eraseProvider: {
     path: "/scheduling.calendar.v1.ProviderErasureService/EraseProvider" as const,
@@ -22143,8 +22159,9 @@ export const ProviderErasureServiceService = {
 export interface ProviderErasureServiceServer extends UntypedServiceImplementation {
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
-   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.in_use while there are customers, and provider.has_future_bookings).
+   * between, the next call continues. Appointments are deleted with events, but without mails. One that identity does not have, after a restore of calendar, is
+   * erased, too. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.has_future_bookings; provider.in_use while there are customers;
+   * provider.ambiguous if identity has another provider with the reference).
    */
   eraseProvider: handleUnaryCall<EraseProviderRequest, EraseProviderResponse>;
 }
@@ -22152,8 +22169,9 @@ export interface ProviderErasureServiceServer extends UntypedServiceImplementati
 export interface ProviderErasureServiceClient extends Client {
   /**
    * Erases a part of what calendar has of a provider, or, if it has nothing, the provider. To be repeated until the provider is deleted; whatever ends in
-   * between, the next call continues. Appointments are deleted with events, but without mails. NOT_FOUND (provider.not_found), FAILED_PRECONDITION
-   * (provider.in_use while there are customers, and provider.has_future_bookings).
+   * between, the next call continues. Appointments are deleted with events, but without mails. One that identity does not have, after a restore of calendar, is
+   * erased, too. NOT_FOUND (provider.not_found), FAILED_PRECONDITION (provider.has_future_bookings; provider.in_use while there are customers;
+   * provider.ambiguous if identity has another provider with the reference).
    */
   eraseProvider(
     request: EraseProviderRequest,
