@@ -100,7 +100,7 @@ describe('participations (interface 4.3)', () => {
     ).toMatchObject({ status: 200 });
   });
 
-  it('are changed in what a request has, and a message needs a change of the state', async () => {
+  it('are changed in what a request has, and a message needs a state', async () => {
     const reference = await createParticipation(practice, await createAppointment(practice));
     const change = (fields: object) => crm.post(participations() + path`/${reference}`, fields);
     const refused = (pointer: string) => ({ status: 400, body: { code: 'request.invalid', errors: [{ pointer }] } });

@@ -101,7 +101,7 @@ export function participationRoutes(
   };
 }
 
-/** A message would be sent to nobody without a change of the state. */
+/** Only the mail about a state has a message. */
 function requireChange({
   state,
   metadata,
