@@ -185,12 +185,17 @@ it('a provider with customers is not erased, and keeps everything', async () => 
   expect(await tablesWith('withcustomer')).toEqual(before);
 });
 
-it('a provider of another CRM is not erased', async () => {
-  const { reference } = await createProvider();
-  expect((await refusal(calendar.providerErasures.eraseProvider({ crmId: 'two', reference }))).code).toBe(
-    'provider.not_found',
-  );
-  expect(await erasePart(reference)).toMatchObject({ deleted: true });
+it('a provider of another CRM is not erased, neither by its reference nor by its id', async () => {
+  const { id, reference } = await createProvider();
+  await fill(reference, 'ofanother', 1);
+  const before = await tablesWith('ofanother');
+  for (const key of [{ reference }, { reference: '', id }])
+    expect((await refusal(calendar.providerErasures.eraseProvider({ crmId: 'two', ...key }))).code).toBe(
+      'provider.not_found',
+    );
+  expect(await tablesWith('ofanother')).toEqual(before);
+  await eraseAll('', id);
+  expect(await tablesWith('ofanother')).toEqual([]);
 });
 
 it('a provider that a restore of calendar has brought back is erased again, and another one with its reference stays', async () => {
@@ -221,7 +226,5 @@ it('a provider that only calendar has, and whose reference is free, is erased by
     expect(await tablesWith(`onlyhere${by}`)).toEqual([]);
     expect((await refusal(erasePart(reference))).code).toBe('provider.not_found');
   }
-  const another = { crmId: 'two', reference: '', id: (await createProvider()).id };
-  expect((await refusal(calendar.providerErasures.eraseProvider(another))).code).toBe('provider.not_found');
   expect((await refusal(erasePart('', 'none'))).code).toBe('provider.not_found');
 });
