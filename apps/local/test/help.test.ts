@@ -50,7 +50,7 @@ describe('--help', () => {
 
 describe('the admin command', () => {
   const text = operatorDocuments.map((file) => readFileSync(join(repositoryRoot, file), 'utf8')).join('\n');
-  const groups = ['crm', 'key', 'dead-letters', 'erasures'];
+  const groups = ['crm', 'key', 'dead-letters', 'erasures', 'provider'];
   const printed = [
     ...text.matchAll(
       /(?:npm run admin --|scheduling run .* admin|`(?=(?:crm|key|dead-letters) [a-z]+`)) ?([a-z][^`\n]*)/g,
@@ -59,14 +59,15 @@ describe('the admin command', () => {
   const names = [...new Set(printed.map(([name]) => name!))];
 
   it.each(names)('has what the documents for operators print of "%s"', async (name) => {
-    const { output } = await runAdmin({}, name, '--help');
+    const help = async (...command: string[]): Promise<string> => (await runAdmin({}, ...command, '--help')).output;
+    const output = await help(name);
     expect(output).toContain(`Usage: npm run admin -- ${name} [options]`);
     for (const [, next = '', ...others] of printed.filter(([first]) => first === name)) {
       const isCommand = groups.includes(name) && /^[a-z]/.test(next);
       if (isCommand) expect(output).toMatch(new RegExp(`^ +${next} `, 'm'));
-      else
-        for (const option of [next, ...others].filter((word) => word.startsWith('--')))
-          expect(output).toMatch(new RegExp(`^ +${option} `, 'm'));
+      const options = [next, ...others].filter((word) => word.startsWith('--'));
+      const described = isCommand && options.length > 0 ? await help(name, next) : output;
+      for (const option of options) expect(described).toMatch(new RegExp(`^ +${option} `, 'm'));
     }
   });
 
